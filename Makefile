@@ -1,0 +1,44 @@
+# `make demo` and `make test` need nothing but Python >= 3.11 with pip.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-slow lint bench clean
+
+demo: $(VENV)/demo.stamp
+	$(BIN)/isbor demo
+
+test: lint
+	$(BIN)/python -m pytest
+
+test-slow: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/bench.stamp
+	$(BIN)/python -m benchmarks
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; found $$($(PYTHON) --version). Try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m pip install virtualenv && $(PYTHON) -m virtualenv $(VENV); }
+
+$(VENV)/demo.stamp: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e ".[plots]"
+	@touch $@
+
+$(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e ".[dev]"
+	@touch $@
+
+$(VENV)/bench.stamp: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e ".[plots,bench]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -1,0 +1,12 @@
+"""The array types that signatures name. Shapes are given in docstrings."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FloatArray", "IntArray", "LabelArray"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.intp]
+LabelArray: TypeAlias = NDArray[np.generic]
