@@ -1,0 +1,103 @@
+"""Map a function over blocks of rows, on all cores, in bounded memory.
+
+NumPy and SciPy release the interpreter's lock inside their loops, so plain threads suffice. Each
+thread calls a BLAS limited to one thread: the cores work on different blocks instead of sharing one.
+Blocks and the order in which their results are combined depend on sizes only, never on the number of
+threads, so results are the same on any machine with the same BLAS.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
+from functools import cache
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["Workers", "row_blocks"]
+
+T = TypeVar("T")
+
+# Kernel values of one block: small enough for a core's second-level cache.
+_BLOCK_VALUES = 100_000
+
+
+def row_blocks(n_rows: int, n_columns: int, *, start: int = 0) -> list[slice]:
+    """Cut rows start … n_rows into blocks that hold about 0.8 MB in `n_columns` columns each."""
+    size = min(max(_BLOCK_VALUES // max(n_columns, 1), 128), 4096)
+    return [slice(i, min(i + size, n_rows)) for i in range(start, n_rows, size)]
+
+
+class _SingleThreadedBlas:
+    """Limit BLAS to one thread while anybody asks for it; restore it after the last has left.
+
+    The limit is a property of the process, so fits in several threads must not restore it under
+    each other.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limit: AbstractContextManager[Any] | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._limit = _blas_controller().limit(limits=1, user_api="blas")
+                self._limit.__enter__()
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0 and self._limit is not None:
+                self._limit.__exit__(None, None, None)
+                self._limit = None
+
+
+@cache
+def _blas_controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+_single_threaded_blas = _SingleThreadedBlas()
+
+
+class Workers:
+    """A pool of threads for the passes of one fit or one prediction; use it in a `with` statement."""
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self.n_threads: int = effective_n_jobs(-1 if n_jobs is None else n_jobs)
+        self._stack = ExitStack()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        self._stack.enter_context(_single_threaded_blas)
+        if self.n_threads > 1:
+            self._pool = self._stack.enter_context(ThreadPoolExecutor(self.n_threads))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+        self._stack.close()
+
+    def map(self, function: Callable[[slice], T], blocks: list[slice]) -> Iterator[T]:
+        """Yield `function(block)` in the order of the blocks, a few blocks ahead of the consumer."""
+        if self._pool is None or len(blocks) < 2:
+            yield from map(function, blocks)
+            return
+        ahead = 2 * self.n_threads
+        pending: deque[Future[T]] = deque()
+        for block in blocks:
+            pending.append(self._pool.submit(function, block))
+            if len(pending) > ahead:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()

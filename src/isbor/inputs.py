@@ -1,0 +1,125 @@
+"""Tables to matrices: the training rows in one canonical form.
+
+A fit must not depend on the order of its rows, and a row of weight 2 must equal the row twice. So rows
+are brought into a canonical order before anything is computed or sampled from them: equal (x, y) rows
+are merged and their weights added, then rows are ordered by a hash of their values, which is an order
+as good as random yet a function of the set of rows alone. Within that order the classes are
+interleaved in proportion, so that **every prefix is a stratified random sample**: sampling candidates
+or subsamples means taking the first rows.
+
+Features are standardised by the rows' weighted mean and standard deviation; a constant feature says
+nothing and gets factor zero.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from isbor.arrays import FloatArray, IntArray
+
+__all__ = ["Scaling", "TrainingRows", "canonical_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """x → (x - mean) · factor, feature by feature."""
+
+    mean: FloatArray  # (d,)
+    factor: FloatArray  # (d,), one over the standard deviation; 0 for a constant feature
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return the scaled rows, a new array."""
+        Z = X - self.mean
+        Z *= self.factor
+        return Z
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRows:
+    """Distinct weighted rows in canonical order; each prefix is stratified by label."""
+
+    X: FloatArray  # (n, d) scaled
+    y: IntArray  # (n,) labels 0 … r-1, each of which occurs
+    weight: FloatArray  # (n,) positive
+    source: IntArray  # (n,) a row of the user's table that each row came from
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def head(self, n: int) -> "TrainingRows":
+        """Return the first n rows, a stratified sample, without copying."""
+        return TrainingRows(self.X[:n], self.y[:n], self.weight[:n], self.source[:n])
+
+
+def canonical_rows(
+    X: FloatArray, y: IntArray, weight: FloatArray, *, salt: int = 0
+) -> tuple[TrainingRows, Scaling]:
+    """Merge equal rows, drop those of weight zero, order and scale the rest.
+
+    Parameters
+    ----------
+    X : (n, d), finite
+    y : (n,) labels 0 … r-1
+    weight : (n,) nonnegative
+    salt : chooses among the pseudo-random orders
+    """
+    kept = np.flatnonzero(weight > 0)
+    key = _hash_rows(X, y, salt)
+    order = kept[np.argsort(key[kept], kind="stable")]
+    X, y, weight, key = X[order], y[order], weight[order], key[order]
+    same = (key[1:] == key[:-1]) & (y[1:] == y[:-1])
+    candidates = np.flatnonzero(same)
+    same[candidates] = (X[candidates + 1] == X[candidates]).all(axis=1)
+    if same.any():
+        first = np.flatnonzero(np.concatenate(([True], ~same)))
+        weight = np.add.reduceat(weight, first)
+        source = np.minimum.reduceat(order, first)
+        X, y = X[first], y[first]
+    else:
+        source = order
+    interleaved = _interleave(y)
+    X, y, weight, source = X[interleaved], y[interleaved], weight[interleaved], source[interleaved]
+    scaling = _standardise(X, weight)
+    X -= scaling.mean
+    X *= scaling.factor
+    return TrainingRows(X, y, weight, source), scaling
+
+
+def _hash_rows(X: FloatArray, y: IntArray, salt: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """Return 64 well-mixed bits of each row (x, y); arithmetic wraps, as hashes do."""
+    multiplier = np.uint64(0x9E3779B97F4A7C15)
+    key = y.astype(np.uint64) + np.uint64(salt)
+    for column in X.T:
+        # Adding 0.0 turns -0.0, which compares equal to 0.0, into it.
+        bits = (column + 0.0).view(np.uint64)
+        for word in (bits, key >> np.uint64(32)):
+            key ^= word
+            key *= multiplier
+        key ^= key >> np.uint64(29)
+    return key
+
+
+def _interleave(y: IntArray) -> IntArray:
+    """Return an order in which each prefix holds the classes in proportion, each at least once early on."""
+    by_class = np.argsort(y, kind="stable")
+    counts = np.bincount(y)
+    starts = np.cumsum(counts) - counts
+    rank = np.arange(len(y)) - np.repeat(starts, counts)
+    share = rank / np.repeat(counts, counts)
+    return by_class[np.argsort(share, kind="stable")]
+
+
+def _standardise(X: FloatArray, weight: FloatArray) -> Scaling:
+    """Return mean and factor of each feature, safe for values near the limits of floats."""
+    share = weight / weight.sum()
+    mean = share @ X
+    deviation = X - mean
+    reach = np.abs(deviation).max(axis=0)
+    # A constant feature deviates from its rounded mean by rounding alone.
+    varying = reach > 1e-13 * np.abs(X).max(axis=0)
+    deviation /= np.where(varying, reach, 1.0)
+    deviation *= deviation
+    spread = reach * np.sqrt(share @ deviation)
+    factor = np.zeros_like(spread)
+    factor[varying] = 1.0 / spread[varying]
+    return Scaling(mean, factor)

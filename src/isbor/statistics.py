@@ -1,0 +1,122 @@
+r"""One streaming pass over the rows: the second-order expansion of the log likelihood.
+
+At weights w and thresholds b, over all n basis functions (active or only proposed),
+
+.. math::
+    \ell = \sum_i v_i \ln p_i, \qquad g = \nabla_{(w,b)} \ell, \qquad \Gamma = -\nabla^2_{(w,b)} \ell,
+
+with :math:`v_i` the rows' weights. They are sums over rows, so blocks of rows are evaluated anywhere,
+in any number of threads, and added. A block costs a kernel evaluation, one likelihood and
+two matrix products, and is then forgotten: nothing of size N × n is kept.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from isbor.arrays import FloatArray
+from isbor.basis import RadialBasis
+from isbor.blocks import Workers, row_blocks
+from isbor.inputs import TrainingRows
+from isbor.likelihood import edges, ordinal_probit
+
+__all__ = ["Expansion", "ScoreRange", "expand", "score_range"]
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """Second-order expansion of the log likelihood at a point (w, b)."""
+
+    weights: FloatArray  # (n,) w
+    thresholds: FloatArray  # (r-1,) b
+    log_likelihood: float
+    gradient: FloatArray  # (n + r-1,), weights first
+    precision: FloatArray  # (n + r-1, n + r-1), Γ
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRange:
+    """Weighted moments and extremes of the scores of the training rows."""
+
+    mean: float
+    std: float
+    lowest: float
+    highest: float
+
+
+def expand(
+    rows: TrainingRows, basis: RadialBasis, weights: FloatArray, thresholds: FloatArray, workers: Workers
+) -> Expansion:
+    """Expand the log likelihood of the rows around (weights, thresholds)."""
+    n, t = len(basis), len(thresholds)
+    cuts = edges(thresholds)
+
+    def block_terms(block: slice) -> tuple[float, FloatArray, FloatArray, FloatArray, FloatArray]:
+        phi = basis(rows.X[block])
+        y, v = rows.y[block], rows.weight[block]
+        terms = ordinal_probit(phi @ weights, cuts[y], cuts[y + 1])
+        # Columns: the gradient in f, then the mixed derivatives of f with each threshold. Edges 0 and
+        # t + 1 are infinite: their terms are zero and their columns are dropped.
+        mixed = np.zeros((len(y), t + 3))
+        row = np.arange(len(y))
+        mixed[:, 0] = v * terms.score
+        mixed[row, y + 1] = -v * terms.lower_curvature
+        mixed[row, y + 2] = -v * terms.upper_curvature
+        products = phi.T @ mixed
+        # ∂/∂b, and the three edges of the likelihood's triangle summed by class.
+        by_class = np.stack(
+            [
+                np.bincount(y, v * term, minlength=t + 1)
+                for term in (
+                    terms.upper,
+                    terms.lower,
+                    terms.upper_curvature,
+                    terms.lower_curvature,
+                    terms.upper * terms.lower,
+                )
+            ]
+        )
+        phi *= np.sqrt(v * terms.curvature)[:, None]
+        return float(v @ terms.log_p), products[:, 0], products[:, 2:-1], by_class, phi.T @ phi
+
+    log_likelihood = 0.0
+    g = np.zeros(n)
+    cross = np.zeros((n, t))
+    by_class = np.zeros((5, t + 1))
+    gram = np.zeros((n, n))
+    for part in workers.map(block_terms, row_blocks(len(rows), n)):
+        log_likelihood += part[0]
+        g += part[1]
+        cross += part[2]
+        by_class += part[3]
+        gram += part[4]
+
+    upper, lower, upper_curvature, lower_curvature, tie = by_class
+    precision = np.empty((n + t, n + t))
+    precision[:n, :n] = gram
+    precision[:n, n:] = cross
+    precision[n:, :n] = cross.T
+    # Threshold k is the upper edge of class k and the lower edge of class k + 1.
+    precision[n:, n:] = (
+        np.diag(upper_curvature[:-1] + tie[:-1] + lower_curvature[1:] + tie[1:])
+        - np.diag(tie[1:-1], 1)
+        - np.diag(tie[1:-1], -1)
+    )
+    gradient = np.concatenate([g, upper[:-1] - lower[1:]])
+    return Expansion(weights, thresholds, log_likelihood, gradient, precision)
+
+
+def score_range(
+    rows: TrainingRows, basis: RadialBasis, weights: FloatArray, workers: Workers
+) -> ScoreRange:
+    """Return mean, standard deviation and extremes of the rows' scores."""
+    total = rows.weight.sum()
+
+    def block_moments(block: slice) -> tuple[float, float, float, float]:
+        f, v = basis(rows.X[block]) @ weights, rows.weight[block]
+        return float(v @ f), float(v @ f**2), float(f.min()), float(f.max())
+
+    parts = np.array(list(workers.map(block_moments, row_blocks(len(rows), len(basis)))))
+    mean = parts[:, 0].sum() / total
+    variance = max(parts[:, 1].sum() / total - mean**2, 0.0)
+    return ScoreRange(float(mean), float(np.sqrt(variance)), float(parts[:, 2].min()), float(parts[:, 3].max()))

@@ -1,0 +1,44 @@
+"""What a fit records: each move it made, and why it stopped."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, TypeAlias
+
+__all__ = ["Callback", "MoveKind", "Step", "StepKind", "StopReason"]
+
+MoveKind: TypeAlias = Literal["add", "delete", "reestimate"]
+StepKind: TypeAlias = Literal["add", "delete", "reestimate", "mode"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a fit: a move of one basis function, or the search for the mode that ends a pass.
+
+    After a move, `log_evidence` is the last recomputed value plus the gains predicted since. After
+    "mode" it is the Laplace approximation recomputed at the new mode on the pass's rows, so the
+    predictions can be checked; its `predicted_gain` is that of the whole pass.
+    """
+
+    kind: StepKind
+    basis: int  # row of the training table at the function's centre; -1 for "mode"
+    predicted_gain: float  # nats, the size prior included
+    log_evidence: float  # nats, without the size prior
+    objective: float  # log evidence less the size prior's cost of all functions
+    n_active: int  # functions in the model after the step
+    pass_number: int  # from 1
+    n_rows: int  # distinct rows that the pass ran on
+
+
+Callback: TypeAlias = Callable[[Step], object]
+
+
+class StopReason(Enum):
+    """Why a fit ended. The value is a sentence."""
+
+    CONVERGED = "A pass over all rows with fresh candidates raised the objective by less than the tolerance."
+    MAX_PASSES = "The limit on passes was reached before convergence: raise max_passes to go on."
+    CEILING = "The scores left the range in which the likelihood still changes: the classes are separated."
+
+    def __str__(self) -> str:
+        return self.value

@@ -1,0 +1,311 @@
+"""The data sets: counts, rules, file format, and what is said when a file cannot be had."""
+
+import gzip
+import os
+from pathlib import Path
+from urllib.error import URLError
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chi2
+from sklearn.utils import Bunch
+
+from isbor import datasets
+from isbor.datasets import (
+    SADDLE_THRESHOLDS,
+    cut_by_rank,
+    load_benchmark,
+    make_balance_scale,
+    make_saddle,
+    saddle_labels,
+)
+
+CLASS_COUNTS = {
+    "bs": [288, 49, 288],
+    "swd": [32, 352, 399, 217],
+    "marketing": [1745, 775, 667, 813, 722, 1110, 969, 1308, 884],
+    "bank": [1639, 1639, 1638, 1638, 1638],
+    "computer": [1639, 1639, 1638, 1638, 1638],
+    "calhouse": [4128] * 5,
+    "census": [4557, 4557, 4557, 4557, 4556],
+}
+N_FEATURES = {"bs": 4, "swd": 10, "marketing": 13, "bank": 8, "computer": 12, "calhouse": 8, "census": 16}
+
+
+@pytest.fixture(scope="session")
+def data_dir():
+    """The directory of the benchmark files, which are not ours to ship."""
+    beside_repository = Path(__file__).resolve().parents[3] / "shared" / "data"
+    directory = Path(os.environ.get("ISBOR_DATA") or beside_repository)
+    if not directory.is_dir():
+        pytest.skip("no benchmark files: set ISBOR_DATA to their directory")
+    return directory
+
+
+@pytest.fixture
+def no_files(monkeypatch, tmp_path):
+    """An empty cache, no ISBOR_DATA and no network; gives the cache directory."""
+
+    def unreachable(**_):
+        raise URLError("no route to host")
+
+    monkeypatch.delenv("ISBOR_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(datasets, "fetch_openml", unreachable)
+    return tmp_path / "cache" / "isbor"
+
+
+def swd_lines(seed=0):
+    """A file of the shape of SWD, with other numbers and one missing value."""
+    rng = np.random.default_rng(seed)
+    table = np.column_stack([rng.integers(1, 5, (1000, 10)), np.resize([1, 2, 3, 4], 1000)])
+    lines = [",".join(map(str, row)) for row in table.tolist()]
+    lines[0] = lines[0][lines[0].index(",") :]
+    return [",".join([*(f"in{i}" for i in range(1, 11)), "target"]), *lines]
+
+
+def write_swd(directory, lines):
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "swd.csv").write_text("\n".join(lines) + "\n")
+
+
+# --- The saddle -------------------------------------------------------------------------------------------
+
+
+def test_saddle_has_its_shape_and_follows_its_rule():
+    X, y, score = make_saddle(500, noise=0.0, random_state=3, return_score=True)
+    assert X.shape == (500, 2) and X.min() >= 0 and X.max() <= 10
+    assert_allclose(score, 10 * (X[:, 0] - 5) * (X[:, 1] - 5))
+    assert_array_equal(y, 1 + sum(score > cut for cut in SADDLE_THRESHOLDS))
+
+
+def test_saddle_labels_put_a_cut_in_the_class_below_it():
+    assert_array_equal(saddle_labels(SADDLE_THRESHOLDS), [1, 2, 3, 4])
+    assert_array_equal(saddle_labels(np.nextafter(SADDLE_THRESHOLDS, np.inf)), [2, 3, 4, 5])
+
+
+def test_saddle_counts_agree_with_the_paper():
+    paper = np.array([4431, 4535, 3949, 3780, 4305])
+    ours = np.bincount(make_saddle(random_state=0)[1], minlength=6)[1:]
+    assert ours.sum() == paper.sum()
+    statistic = np.sum((ours - paper) ** 2 / (ours + paper))  # two samples of one size, 4 degrees of freedom
+    assert statistic < chi2.ppf(0.999, df=4)
+
+
+@pytest.mark.parametrize("noise", [0.5, 2.0])
+def test_the_true_score_has_the_error_that_the_noise_makes(noise):
+    # A label changes where noise carries the score over a cut b: in the mean p(b) E|noise| rows a cut, where
+    # the product of two uniforms on [-5, 5], times 10, has the density p(b) = ln(250 / |b|) / 500.
+    expected = np.sum(np.log(250 / np.abs(SADDLE_THRESHOLDS)) / 500) * noise * np.sqrt(2 / np.pi)
+    _, y, score = make_saddle(400_000, noise=noise, random_state=1, return_score=True)
+    error = np.abs(y - saddle_labels(score))
+    assert abs(error.mean() - expected) < 4 * error.std() / np.sqrt(len(error))
+
+
+def test_saddle_seeds_repeat_and_generators_advance():
+    first, again = make_saddle(20, random_state=5), make_saddle(20, random_state=np.random.default_rng(5))
+    assert_array_equal(first[0], again[0])
+    assert_array_equal(first[1], again[1])
+    rng = np.random.default_rng(5)
+    assert not np.array_equal(make_saddle(20, random_state=rng)[0], make_saddle(20, random_state=rng)[0])
+    old = make_saddle(20, random_state=np.random.RandomState(5))
+    assert_array_equal(old[0], make_saddle(20, random_state=np.random.RandomState(5))[0])
+    assert make_saddle(20)[0].shape == (20, 2)
+
+
+def test_saddle_refuses_impossible_parameters():
+    with pytest.raises(ValueError, match="n_samples is 0; at least 1"):
+        make_saddle(0)
+    with pytest.raises(ValueError, match="noise is -1.0; a finite standard deviation"):
+        make_saddle(10, noise=-1.0)
+
+
+# --- Balance scale ----------------------------------------------------------------------------------------
+
+
+def test_balance_scale_is_the_grid_in_lexicographic_order():
+    X, y = make_balance_scale()
+    assert X.dtype == np.float64 and y.dtype == np.intp
+    assert_array_equal(np.lexsort(X.T[::-1]), np.arange(625))
+    assert len(np.unique(X, axis=0)) == 625
+    assert_array_equal(np.bincount(y)[1:], CLASS_COUNTS["bs"])
+    assert y[np.flatnonzero((X == [5, 5, 1, 1]).all(axis=1))] == 1
+    assert y[np.flatnonzero((X == [2, 3, 3, 2]).all(axis=1))] == 2
+    assert y[np.flatnonzero((X == [1, 1, 1, 2]).all(axis=1))] == 3
+
+
+def test_balance_scale_has_the_rows_of_the_file(data_dir):
+    file = np.loadtxt(data_dir / "balance_scale.csv", delimiter=",", skiprows=1)
+    made = np.column_stack(make_balance_scale())
+    assert {tuple(row) for row in file} == {tuple(row) for row in made}
+
+
+# --- The cut by rank --------------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(target=st.lists(st.integers(-5, 5), min_size=1, max_size=60), n_classes=st.integers(1, 60))
+def test_cut_by_rank_is_even_ordered_and_stable(target, n_classes):
+    n_classes = min(n_classes, len(target))
+    labels = cut_by_rank(target, n_classes)
+    sizes = np.bincount(labels)[1:]
+    assert len(sizes) == n_classes and sizes[0] - sizes[-1] <= 1 and (np.diff(sizes) <= 0).all()
+    order = np.lexsort([np.arange(len(target)), target])  # by target, then by row
+    assert (np.diff(labels[order]) >= 0).all()
+
+
+def test_cut_by_rank_refuses_what_it_cannot_cut():
+    with pytest.raises(ValueError, match=r"shape \(2,\) and 1 value\(s\) that are not finite"):
+        cut_by_rank([1.0, np.nan], 2)
+    with pytest.raises(ValueError, match=r"shape \(1, 2\)"):
+        cut_by_rank([[1.0, 2.0]], 2)
+    with pytest.raises(ValueError, match=r"n_classes is 3 for 2 row\(s\)"):
+        cut_by_rank([1.0, 2.0], 3)
+
+
+# --- Loading ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CLASS_COUNTS)
+def test_benchmarks_have_their_rows_and_classes(data_dir, name):
+    if not (data_dir / datasets._BENCHMARKS[name].file).is_file():
+        pytest.skip(f"{datasets._BENCHMARKS[name].file} is not among the benchmark files")
+    found = load_benchmark(name, data_home=data_dir)
+    assert_array_equal(np.bincount(found.target)[1:], CLASS_COUNTS[name])
+    assert found.data.shape == (sum(CLASS_COUNTS[name]), N_FEATURES[name])
+    assert found.data.dtype == np.float64 and found.target.dtype == np.intp
+    assert len(found.feature_names) == N_FEATURES[name] and "target" not in found.feature_names
+    assert np.isnan(found.data).sum() == (2694 if name == "marketing" else 0)
+    assert found.name == name and "Source: " in found.DESCR
+
+
+def test_files_are_looked_for_in_turn(no_files, monkeypatch, tmp_path):
+    places = [tmp_path / "given", tmp_path / "environment", no_files]
+    monkeypatch.setenv("ISBOR_DATA", str(places[1]))
+    for place in reversed(places):  # each new file stands before those already there
+        write_swd(place, swd_lines())
+        assert str(place) in load_benchmark("SWD", data_home=places[0]).DESCR
+
+
+def test_missing_fields_become_nan(no_files):
+    write_swd(no_files, swd_lines())
+    X, y = load_benchmark("swd", return_X_y=True)
+    assert np.isnan(X[0, 0]) and np.isnan(X).sum() == 1
+    assert_array_equal(np.bincount(y)[1:], [250] * 4)
+
+
+def test_balance_scale_needs_no_file(no_files):
+    found = load_benchmark("BS")
+    X, y = make_balance_scale()
+    assert_array_equal(found.data, X)
+    assert_array_equal(found.target, y)
+    assert found.feature_names == ["left_weight", "left_distance", "right_weight", "right_distance"]
+
+
+def test_unknown_name_lists_the_names():
+    with pytest.raises(ValueError, match=r"name is 'iris'; the benchmark sets are 'bs', .*'census'"):
+        load_benchmark("iris")
+
+
+def test_offline_error_says_where_it_looked_and_what_to_do(no_files, tmp_path):
+    with pytest.raises(ConnectionError, match=r"swd\.csv is in none of .*ISBOR_DATA") as caught:
+        load_benchmark("swd", data_home=tmp_path / "given")
+    assert str(tmp_path / "given") in str(caught.value) and str(no_files) in str(caught.value)
+    assert "no route to host" in str(caught.value)
+
+
+def test_marketing_cannot_be_downloaded_and_says_where_to_get_it(no_files):
+    with pytest.raises(FileNotFoundError, match=r"marketing\.csv is in none of .*\n.*ElemStatLearn"):
+        load_benchmark("marketing")
+
+
+def test_a_download_is_kept_in_the_cache_and_reads_back_equal(no_files, monkeypatch):
+    rng = np.random.default_rng(0)
+    data, target = rng.normal(size=(8192, 8)), rng.random(8192)
+    data[3, 2] = np.nan
+    names = [f"a{i}" for i in range(8)]
+    calls = []
+
+    def fetch(**parameters):
+        calls.append(parameters)
+        return Bunch(data=data, target=target, feature_names=names)
+
+    monkeypatch.setattr(datasets, "fetch_openml", fetch)
+    downloaded, cached = load_benchmark("bank"), load_benchmark("bank")
+    assert [call["data_id"] for call in calls] == [572]
+    assert "OpenML" in downloaded.DESCR and str(no_files) in cached.DESCR
+    assert_array_equal(downloaded.data, data)
+    assert_array_equal(cached.data, data)
+    assert_array_equal(downloaded.target, cached.target)
+    assert cached.feature_names == names
+    assert [path.name for path in no_files.iterdir()] == ["bank8fm.csv.gz"]  # no part left behind
+    assert gzip.decompress((no_files / "bank8fm.csv.gz").read_bytes()).startswith(b"a0,a1,")
+
+
+def test_a_download_of_another_shape_is_refused_and_not_kept(no_files, monkeypatch):
+    found = Bunch(data=np.ones((10, 8)), target=np.arange(10.0), feature_names=list("abcdefgh"))
+    monkeypatch.setattr(datasets, "fetch_openml", lambda **_: found)
+    with pytest.raises(
+        ValueError, match=r"OpenML data set 572 holds .* shape \(10, 8\); \(8192, 8\) is needed"
+    ):
+        load_benchmark("bank")
+    assert not no_files.exists()
+
+
+def test_nominal_targets_of_a_download_are_ranked(no_files, monkeypatch):
+    target = np.resize(np.array(["2", "3", "4", "5"], dtype=object), 1000)
+    found = Bunch(data=np.ones((1000, 10)), target=target, feature_names=list("abcdefghij"))
+    monkeypatch.setattr(datasets, "fetch_openml", lambda **_: found)
+    assert_array_equal(load_benchmark("swd").target[:4], [1, 2, 3, 4])
+
+
+def test_a_cache_that_cannot_be_written_costs_only_the_cache(no_files, monkeypatch, caplog):
+    no_files.parent.mkdir()
+    no_files.write_text("a file where the directory should be")
+    found = Bunch(data=np.ones((8192, 8)), target=np.arange(8192.0), feature_names=list("abcdefgh"))
+    monkeypatch.setattr(datasets, "fetch_openml", lambda **_: found)
+    assert load_benchmark("bank").data.shape == (8192, 8)
+    assert "could not be kept in the cache" in caplog.text
+
+
+def test_a_failed_write_leaves_nothing_behind(no_files, monkeypatch):
+    def full(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="disk full"):
+        datasets._write_csv(no_files / "x.csv", ["a"], np.ones((2, 1)), np.ones(2))
+    assert list(no_files.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda lines: lines[:-1], r"shape \(999, 10\); \(1000, 10\) is needed"),
+        (lambda lines: [lines[0].replace("target", "Out1"), *lines[1:]], "last column named 'target'"),
+        (lambda lines: [*lines[:-1], lines[-1] + ",7"], "rows of numbers as long as the header"),
+        (
+            lambda lines: [*lines[:-1], lines[-1].replace(",", ",x", 1)],
+            "is not a benchmark file: could not convert",
+        ),
+        (lambda lines: [*lines[:-1], lines[-1][:-1]], r"has row\(s\) without a target"),
+        (lambda lines: [line[:-1] + "1" if i else line for i, line in enumerate(lines)], "holds 1 classes"),
+        (lambda lines: [], "is not a benchmark file"),
+    ],
+)
+def test_a_bad_file_is_named(no_files, spoil, message):
+    write_swd(no_files, spoil(swd_lines()))
+    with pytest.raises(ValueError, match=message) as caught:
+        load_benchmark("swd")
+    assert str(no_files / "swd.csv") in str(caught.value)
+
+
+def test_a_damaged_archive_is_named(no_files):
+    no_files.mkdir(parents=True)
+    for content in (b"not gzip", gzip.compress(b"a,target\n1,2\n" * 50)[:-12]):
+        (no_files / "bank8fm.csv.gz").write_bytes(content)
+        with pytest.raises(ValueError, match=r"bank8fm\.csv\.gz is not a benchmark file: "):
+            load_benchmark("bank")
