@@ -39,7 +39,6 @@ class RadialBasis:
         np.einsum("ij,ij->i", X, X, out=left[:, d])
         left[:, d + 1] = 1.0
         values = left @ self._right()
-        np.minimum(values, 0.0, out=values)
         return np.exp(values, out=values)
 
     def __call__(self, X: FloatArray) -> FloatArray:

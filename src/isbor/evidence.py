@@ -34,9 +34,11 @@ Source: Tipping & Faul, Fast marginal likelihood maximisation for sparse Bayesia
 symbols in docs/notation.md.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isbor.arrays import FloatArray, IntArray
 from isbor.posterior import factorise
@@ -48,6 +50,7 @@ __all__ = [
     "Gaussian",
     "Move",
     "add",
+    "apply_move",
     "best_move",
     "condition",
     "delete",
@@ -56,11 +59,15 @@ __all__ = [
     "quadratic_log_evidence",
     "reestimate",
     "residual",
+    "rounding_floor",
 ]
 
 # A candidate whose part outside the span of the active ones has less than this share of its square is
 # collinear with them to working precision: what is left of it is rounding.
 _COLLINEAR = 1e-10
+# The same for a candidate that is constant: functions reach up to 1, so that a centred one of this mean
+# square holds nothing but the rounding of its centring.
+_CONSTANT = 1e-14
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ class GramModel:
 
     gram: FloatArray  # (n, n), G
     linear: FloatArray  # (n,), h
-    square: FloatArray  # (n,), the diagonal of Γ_ww: sizes before anything was projected out
+    floor: FloatArray  # (n,), a sparsity S below this is rounding error
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +106,19 @@ def gram_model(expansion: Expansion) -> GramModel:
     n = len(expansion.weights)
     cross = expansion.precision[:n, n:]
     projected = factorise(expansion.precision[n:, n:]).solve(cross.T)
-    square = np.diag(expansion.precision)[:n].copy()
+    floor = rounding_floor(np.diag(expansion.precision)[:n], float(expansion.precision[n:, n:].sum()))
     gram = expansion.precision[:n, :n] - cross @ projected
     gram = 0.5 * (gram + gram.T)
     gradient = expansion.gradient[:n] - projected.T @ expansion.gradient[n:]
-    return GramModel(gram, gram @ expansion.weights + gradient, square)
+    return GramModel(gram, gram @ expansion.weights + gradient, floor)
+
+
+def rounding_floor(square: FloatArray, total_curvature: float) -> FloatArray:
+    """Return the sparsity below which a candidate is told apart from the others by rounding alone.
+
+    `square` is the diagonal of Γ_ww and `total_curvature` what a function equal to 1 would have there.
+    """
+    return np.maximum(_COLLINEAR * square, _CONSTANT * total_curvature)
 
 
 def condition(model: GramModel, active: IntArray, alpha: FloatArray) -> Gaussian:
@@ -133,20 +148,17 @@ def quadratic_log_evidence(model: GramModel, state: Gaussian) -> float:
 
 
 def residual(model: GramModel, state: Gaussian) -> float:
-    """Return how far Σ and μ have drifted: the error of Σ⁻¹μ = h and of ΣΣ⁻¹ = 1 along one vector.
+    """Return how far the recursions have drifted apart, in units of the numbers' own sizes.
 
-    Relative to the sizes of the terms, so that it reads as a number of lost digits.
+    Inside the model Q_i = α_i μ_i and S_i = α_i - α_i² Σ_ii. The two sides are updated by different
+    recursions, so that their difference shows the digits lost, at no cost.
     """
     if not len(state.active):
         return 0.0
-    columns = model.gram[state.active][:, state.active]
-    columns[np.diag_indices_from(columns)] += state.alpha
-    size = np.sqrt(np.diag(columns))
-    probe = np.where(np.arange(len(size)) % 2, -1.0, 1.0) / size
-    mean_error = np.abs(columns @ state.mean - model.linear[state.active]) / size
-    covariance_error = np.abs(state.covariance @ (columns @ probe) - probe) * size
-    scale = 1.0 + np.abs(state.mean * size).max()
-    return float(max(mean_error.max() / scale, covariance_error.max()))
+    alpha, variance = state.alpha, np.diag(state.covariance)
+    quality = np.abs(state.quality[state.active] - alpha * state.mean) / (1.0 + np.abs(model.linear[state.active]))
+    sparsity = np.abs(state.sparsity[state.active] - alpha * (1.0 - alpha * variance)) / np.diag(model.gram)[state.active]
+    return float(max(quality.max(), sparsity.max()))
 
 
 def optimal_precision(s: FloatArray, q: FloatArray) -> FloatArray:
@@ -157,23 +169,35 @@ def optimal_precision(s: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def best_move(
-    model: GramModel, state: Gaussian, *, size_prior: float = 0.0, may_add: bool = True
+    state: Gaussian,
+    floor: FloatArray,
+    *,
+    size_prior: float = 0.0,
+    may_add: bool = True,
+    excluded: Collection[int] = (),
 ) -> Move | None:
-    """Return the move of the largest gain, ties to the lowest candidate; None if nothing is possible."""
+    """Return the move of the largest gain, ties to the lowest candidate; None if nothing is possible.
+
+    Candidates with a sparsity below `floor` are passed over, see `rounding_floor`, and so are the
+    excluded ones.
+    """
+    passed_over = np.fromiter(excluded, dtype=np.intp)
     best: Move | None = None
     if may_add:
-        best = _best_addition(model, state, size_prior)
-    if len(state.active):
-        inside = _best_inside(state, size_prior)
-        if best is None or inside.gain >= best.gain:
-            best = inside
+        best = _best_addition(state, floor, size_prior, passed_over)
+    inside = _best_inside(state, size_prior, passed_over)
+    if best is None or (inside is not None and inside.gain >= best.gain):
+        best = inside
     return best
 
 
-def _best_addition(model: GramModel, state: Gaussian, size_prior: float) -> Move | None:
+def _best_addition(
+    state: Gaussian, floor: FloatArray, size_prior: float, excluded: IntArray
+) -> Move | None:
     s, q = state.sparsity, state.quality
-    ratio = np.where(s > _COLLINEAR * model.square, q**2 / np.where(s > 0.0, s, 1.0), 0.0)
+    ratio = np.where(s > floor, q**2 / np.where(s > 0.0, s, 1.0), 0.0)
     ratio[state.active] = 0.0
+    ratio[excluded] = 0.0
     # The gain ½(x - 1 - ln x) rises with x = Q²/S, so the best candidate has the largest ratio.
     j = int(np.argmax(ratio)) if len(ratio) else -1
     if j < 0 or ratio[j] <= 1.0:
@@ -183,7 +207,11 @@ def _best_addition(model: GramModel, state: Gaussian, size_prior: float) -> Move
     return Move("add", j, alpha, gain)
 
 
-def _best_inside(state: Gaussian, size_prior: float) -> Move:
+def _best_inside(state: Gaussian, size_prior: float, excluded: IntArray) -> Move | None:
+    if len(excluded):
+        state = _without(state, np.isin(state.active, excluded))
+    if not len(state.active):
+        return None
     variance, mean, alpha = np.diag(state.covariance), state.mean, state.alpha
     deletion = -0.5 * (mean**2 / variance + np.log(alpha * variance)) + size_prior
     best = optimal_precision(np.maximum(1.0 / variance - alpha, 0.0), mean / variance)
@@ -204,10 +232,31 @@ def _best_inside(state: Gaussian, size_prior: float) -> Move:
     return Move("reestimate", j, float(best[i]), float(reestimation[i]))
 
 
+def _without(state: Gaussian, left_out: NDArray[np.bool_]) -> Gaussian:
+    """Return the marginal posterior of some of the active weights."""
+    kept = np.flatnonzero(~left_out)
+    return replace(
+        state,
+        active=state.active[kept],
+        alpha=state.alpha[kept],
+        covariance=state.covariance[np.ix_(kept, kept)],
+        mean=state.mean[kept],
+    )
+
+
+def apply_move(model: GramModel, state: Gaussian, move: Move) -> Gaussian:
+    """Return the posterior after a move."""
+    if move.kind == "add":
+        return add(model, state, move.candidate, move.alpha)
+    if move.kind == "delete":
+        return delete(model, state, move.candidate)
+    return reestimate(model, state, move.candidate, move.alpha)
+
+
 def add(model: GramModel, state: Gaussian, j: int, alpha: float) -> Gaussian:
     """Take candidate j into the model with precision alpha."""
-    towards = state.covariance @ model.gram[state.active, j]
-    column = model.gram[:, j] - model.gram[:, state.active] @ towards
+    towards = state.covariance @ model.gram[j, state.active]
+    column = model.gram[j] - towards @ model.gram[state.active]
     variance = 1.0 / (alpha + state.sparsity[j])
     mean = variance * state.quality[j]
     m = len(state.active)
@@ -239,14 +288,7 @@ def delete(model: GramModel, state: Gaussian, j: int) -> Gaussian:
     """Take active candidate j out of the model."""
     i = _position(state, j)
     state = _release(model, state, i, 1.0 / state.covariance[i, i])
-    rest = np.flatnonzero(np.arange(len(state.active)) != i)
-    return replace(
-        state,
-        active=state.active[rest],
-        alpha=state.alpha[rest],
-        covariance=state.covariance[np.ix_(rest, rest)],
-        mean=state.mean[rest],
-    )
+    return _without(state, np.arange(len(state.active)) == i)
 
 
 def _position(state: Gaussian, j: int) -> int:
@@ -256,7 +298,7 @@ def _position(state: Gaussian, j: int) -> int:
 def _release(model: GramModel, state: Gaussian, i: int, rate: float) -> Gaussian:
     """Subtract rate · Σ_i Σ_iᵀ from Σ: the common part of reestimation and deletion."""
     covariance_column = state.covariance[:, i]
-    column = model.gram[:, state.active] @ covariance_column
+    column = covariance_column @ model.gram[state.active]
     shift = rate * state.mean[i]
     return replace(
         state,

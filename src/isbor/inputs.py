@@ -11,13 +11,14 @@ Features are standardised by the rows' weighted mean and standard deviation; a c
 nothing and gets factor zero.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from isbor.arrays import FloatArray, IntArray
 
-__all__ = ["Scaling", "TrainingRows", "canonical_rows"]
+__all__ = ["Scaling", "TrainingRows", "canonical_rows", "check_finite"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,25 @@ class TrainingRows:
     def head(self, n: int) -> "TrainingRows":
         """Return the first n rows, a stratified sample, without copying."""
         return TrainingRows(self.X[:n], self.y[:n], self.weight[:n], self.source[:n])
+
+
+def check_finite(X: FloatArray, feature_names: Sequence[str] | None, owner: str) -> None:
+    """Raise ValueError if X holds NaN or infinity, naming the first such cell and what to do."""
+    bad = ~np.isfinite(X)
+    if not bad.any():
+        return
+    row, column = (int(i) for i in np.argwhere(bad)[0])
+    found = "NaN" if np.isnan(X[row, column]) else "inf"
+    where = f"column {column}" if feature_names is None else f"column {feature_names[column]!r}"
+    remedy = (
+        "Drop those rows or fill them in, for instance with sklearn.impute.SimpleImputer(add_indicator=True)."
+        if found == "NaN"
+        else "Replace infinite values, or drop those rows."
+    )
+    raise ValueError(
+        f"X contains NaN or inf in {int(bad.sum())} cell(s), the first ({found}) in row {row}, {where}; "
+        f"{owner} needs finite numbers. {remedy}"
+    )
 
 
 def canonical_rows(

@@ -23,7 +23,7 @@ from scipy.special import ndtri
 from isbor.arrays import FloatArray, IntArray
 from isbor.statistics import Expansion
 
-__all__ = ["Factor", "Mode", "factorise", "find_mode", "log_evidence", "starting_thresholds"]
+__all__ = ["Factor", "Mode", "condition_thresholds", "factorise", "find_mode", "log_evidence", "starting_thresholds"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +121,18 @@ def find_mode(
             break
         here = trial
     return Mode(alpha, here)
+
+
+def condition_thresholds(expansion: Expansion, weights: FloatArray) -> tuple[FloatArray, float]:
+    """Return the best thresholds for other weights in the quadratic model, and the share of the way taken.
+
+    The share is less than one where the whole way would put the thresholds out of order.
+    """
+    n = len(expansion.weights)
+    pull = expansion.gradient[n:] - expansion.precision[n:, :n] @ (weights - expansion.weights)
+    direction = factorise(expansion.precision[n:, n:]).solve(pull)
+    step = _longest_ordered_step(expansion.thresholds, direction)
+    return expansion.thresholds + step * direction, step
 
 
 def log_evidence(mode: Mode) -> float:

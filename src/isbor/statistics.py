@@ -62,7 +62,7 @@ def expand(
         mixed[:, 0] = v * terms.score
         mixed[row, y + 1] = -v * terms.lower_curvature
         mixed[row, y + 2] = -v * terms.upper_curvature
-        products = phi.T @ mixed
+        products = (mixed.T @ phi).T
         # ∂/∂b, and the three edges of the likelihood's triangle summed by class.
         by_class = np.stack(
             [

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, TypeAlias
 
-__all__ = ["Callback", "MoveKind", "Step", "StepKind", "StopReason"]
+__all__ = ["Callback", "MoveKind", "Stage", "Step", "StepKind", "StopReason"]
 
 MoveKind: TypeAlias = Literal["add", "delete", "reestimate"]
+Stage: TypeAlias = Literal["width", "fit"]
 StepKind: TypeAlias = Literal["add", "delete", "reestimate", "mode"]
 
 
@@ -28,6 +29,14 @@ class Step:
     n_active: int  # functions in the model after the step
     pass_number: int  # from 1
     n_rows: int  # distinct rows that the pass ran on
+    stage: Stage  # the search for a width, or the fit proper
+
+    def __str__(self) -> str:
+        what = "mode found" if self.kind == "mode" else f"{self.kind} row {self.basis}"
+        return (
+            f"{self.stage}, pass {self.pass_number} on {self.n_rows} rows: {what}, {self.n_active} functions, "
+            f"log evidence {self.log_evidence:.2f}"
+        )
 
 
 Callback: TypeAlias = Callable[[Step], object]

@@ -2,167 +2,193 @@
 
 A pass over the rows expands the log likelihood over the active basis functions and some proposed ones.
 Given that expansion the paper's incremental loop (add, delete, reestimate, hundreds of times) runs on
-an n × n matrix without touching the data. Then the mode is found on the active functions, other rows are
-proposed as centres, and the next pass begins:
+an n × n matrix without touching the data. Then the mode is found on the active functions, other rows
+are proposed as centres, and the next pass begins:
 
     propose → expand (one pass) → moves while they gain → mode of (w, b) → repeat
 
-The moves are exact for the quadratic model of the likelihood, which is crude while the model is far from
-its end. So a pass adds at most about as many functions as there are, and is taken back by halves
-if the evidence recomputed at the new mode did not rise: the objective never falls from pass to pass on the
-same rows.
+The moves are exact for the quadratic model of the likelihood, which is crude while the model is far
+from its end. So a pass adds at most about as many functions as there are, and if the evidence
+recomputed at the new mode did not rise, half of the moves are taken back, and half of those: on the
+same rows the objective never falls from pass to pass.
 
-The first passes run on a stratified sample (a prefix of the rows), which grows by a constant factor
-whenever the objective stops rising: only the last passes see all rows.
+Passes come in stages. The first runs without a size prior: functions that gain little by themselves
+often gain much together, and a price on each would keep them all out. The next adds the price, and
+the model shrinks to what pays. Where rows are many, both run on a stratified sample (a prefix of the
+rows), which then grows by a constant factor a stage: only the last passes see all rows.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from isbor.arrays import FloatArray, IntArray
 from isbor.basis import RowDictionary
 from isbor.blocks import Workers
-from isbor.evidence import (
-    Gaussian,
-    GramModel,
-    Move,
-    add,
-    best_move,
-    condition,
-    delete,
-    gram_model,
-    reestimate,
-    residual,
-)
+from isbor.evidence import Gaussian, GramModel, Move, apply_move, best_move, condition, gram_model, residual
 from isbor.inputs import TrainingRows
-from isbor.posterior import Mode, factorise, find_mode, log_evidence, starting_thresholds
+from isbor.posterior import condition_thresholds
+from isbor.solvers.model import Recorder, SparseModel, settle
 from isbor.statistics import Expansion, expand
-from isbor.trace import Callback, Step, StopReason
+from isbor.trace import StopReason
 
-__all__ = ["GramSettings", "SparseModel", "initial_model", "solve_gram"]
+__all__ = ["GramSettings", "solve_gram"]
 
-# Σ and μ are refactorised when the moves have cost this many digits.
+# Σ and μ are refactorised when the moves have cost more digits than this.
 _DRIFT = 1e-10
+# A stage other than the last ends when a pass raises the objective by less than this many nats.
+_ENOUGH = 1.0
+# With more rows than this, gains are so large that the size prior keeps nothing useful out.
+_FREE_GROWTH_ROWS = 32_000
 
 
 @dataclass(frozen=True, slots=True)
 class GramSettings:
-    size_prior: float = 2.0
-    tolerance: float = 1e-2
-    max_passes: int = 50
-    n_candidates: int = 300
-    growth: int = 8
-    first_rows: int = 4000
+    """How the solver spends its time."""
+
+    size_prior: float = 2.0  # nats a function
+    tolerance: float = 1e-2  # nats; smaller gains are not worth a move or a pass
+    max_passes: int = 100
+    n_candidates: int = 200  # proposed in each pass
+    first_rows: int = 4000  # rows of the first stages
+    growth: int = 8  # factor by which the rows grow from stage to stage
 
 
 @dataclass(frozen=True, slots=True)
-class SparseModel:
-    chosen: IntArray
-    mode: Mode
-    log_evidence: float
-
-    def objective(self, size_prior):
-        return self.log_evidence - size_prior * len(self.chosen)
-
-
-def initial_model(rows, dictionary, workers, chosen=None, alpha=1e-3, thresholds=None, weights=None):
-    if chosen is None:
-        r = int(rows.y.max()) + 1
-        per = max(2, -(-10 // r))
-        chosen = np.sort(np.concatenate([np.flatnonzero(rows.y == k)[:per] for k in range(r)]))
-    if thresholds is None:
-        thresholds = starting_thresholds(rows.y, rows.weight)
-    if weights is None:
-        weights = np.zeros(len(chosen))
-    alpha = np.broadcast_to(alpha, (len(chosen),)).copy()
-    return _settle(rows, dictionary, chosen, alpha, weights, thresholds, workers)
+class _Stage:
+    n_rows: int
+    size_prior: float
+    max_functions: float  # no additions beyond that many
+    enough: float  # rise of the objective in a pass below which the stage ends
+    worthwhile: float  # gain below which a move is not made
 
 
-def _settle(rows, dictionary, chosen, alpha, weights, thresholds, workers):
-    basis = dictionary.basis(chosen)
-    mode = find_mode(lambda w, b: expand(rows, basis, w, b, workers), alpha, weights, thresholds)
-    return SparseModel(chosen, mode, log_evidence(mode))
+def solve_gram(
+    rows: TrainingRows,
+    dictionary: RowDictionary,
+    start: SparseModel,
+    settings: GramSettings,
+    workers: Workers,
+    recorder: Recorder,
+) -> tuple[SparseModel, StopReason]:
+    """Raise the log evidence less the size prior from a starting model to a local maximum."""
+    model = start
+    proposals = _Proposals(settings.n_candidates)
+    for stage in _stages(len(rows), settings):
+        sample = rows.head(stage.n_rows)
+        if stage.n_rows != model.n_rows:
+            mode = model.mode
+            model = settle(
+                sample, dictionary, model.chosen, mode.alpha, mode.weights, mode.thresholds, workers
+            )
+        while True:
+            if recorder.passes >= settings.max_passes:
+                return model, StopReason.MAX_PASSES
+            fresh = proposals.draw(len(sample), model.chosen)
+            improved = _one_pass(sample, dictionary, model, fresh, stage, workers, recorder)
+            rise = improved.objective(stage.size_prior) - model.objective(stage.size_prior)
+            model = improved
+            if rise < stage.enough:
+                break
+    return model, StopReason.CONVERGED
 
 
-def make_moves(model, state, settings, max_additions, max_moves=10_000):
-    moves = []
-    additions = 0
-    while len(moves) < max_moves:
-        move = best_move(model, state, size_prior=settings.size_prior, may_add=additions < max_additions)
-        if move is None or move.gain < settings.tolerance:
+def _stages(n_rows: int, settings: GramSettings) -> Iterator[_Stage]:
+    size = min(n_rows, settings.first_rows)
+    while True:
+        if settings.size_prior > 0 and size <= _FREE_GROWTH_ROWS:
+            yield _Stage(size, 0.0, _free_functions(size), _ENOUGH, 0.1 * _ENOUGH)
+        if size == n_rows:
             break
-        state = apply(model, state, move)
-        if residual(model, state) > _DRIFT:
-            state = condition(model, state.active, state.alpha)
-        additions += move.kind == "add"
+        yield _Stage(size, settings.size_prior, np.inf, _ENOUGH, 0.1 * _ENOUGH)
+        size = min(n_rows, size * settings.growth)
+    yield _Stage(n_rows, settings.size_prior, np.inf, settings.tolerance, settings.tolerance)
+
+
+def _free_functions(n_rows: int) -> int:
+    """Return how large a model may grow before its functions have to pay.
+
+    Free growth is to find functions that pay together. A width at which even this many are not enough
+    is too narrow, and would take in nearly every row.
+    """
+    return int(2.0 * np.sqrt(n_rows))
+
+
+class _Proposals:
+    """Deals the rows out as candidates, a hand a pass, and starts again when all have been dealt."""
+
+    def __init__(self, n_candidates: int) -> None:
+        self._hand = n_candidates
+        self._dealt = 0
+
+    def draw(self, n_rows: int, active: IntArray) -> IntArray:
+        hand = min(self._hand, n_rows)
+        drawn = (self._dealt + np.arange(hand)) % n_rows
+        self._dealt += hand
+        return np.setdiff1d(drawn, active)
+
+
+def _one_pass(
+    rows: TrainingRows,
+    dictionary: RowDictionary,
+    model: SparseModel,
+    fresh: IntArray,
+    stage: _Stage,
+    workers: Workers,
+    recorder: Recorder,
+) -> SparseModel:
+    """Expand over the active and the fresh candidates, move, settle; return the old model if none pays."""
+    candidates = np.concatenate([model.chosen, fresh])
+    active = np.arange(len(model.chosen))
+    weights = np.concatenate([model.mode.weights, np.zeros(len(fresh))])
+    expansion = expand(rows, dictionary.basis(candidates), weights, model.mode.thresholds, workers)
+    quadratic = gram_model(expansion)
+    before = condition(quadratic, active, model.mode.alpha)
+    max_moves = 100 + 10 * len(candidates)
+    max_additions = min(max(10, len(active)), stage.max_functions - len(active))
+    while max_moves:
+        after, moves = _make_moves(quadratic, before, stage, max_moves, max_additions)
+        if not moves:
+            break
+        weights, thresholds = _starting_point(expansion, after)
+        moved = settle(
+            rows, dictionary, candidates[after.active], after.alpha, weights, thresholds, workers
+        )
+        if moved.objective(stage.size_prior) >= model.objective(stage.size_prior):
+            recorder.record_pass(
+                dictionary.rows, len(rows), candidates, moves, model, moved, stage.size_prior
+            )
+            return moved
+        max_moves = len(moves) // 2
+    recorder.record_pass(dictionary.rows, len(rows), candidates, [], model, model, stage.size_prior)
+    return model
+
+
+def _make_moves(
+    quadratic: GramModel, state: Gaussian, stage: _Stage, max_moves: int, max_additions: float
+) -> tuple[Gaussian, list[Move]]:
+    """Make the best move again and again, while it is worthwhile."""
+    moves: list[Move] = []
+    additions_left = max_additions
+    while len(moves) < max_moves:
+        move = best_move(
+            state, quadratic.floor, size_prior=stage.size_prior, may_add=additions_left > 0
+        )
+        if move is None or move.gain < stage.worthwhile:
+            break
+        state = apply_move(quadratic, state, move)
+        if residual(quadratic, state) > _DRIFT:
+            state = condition(quadratic, state.active, state.alpha)
+        additions_left -= move.kind == "add"
         moves.append(move)
     return state, moves
 
 
-def apply(model, state, move):
-    if move.kind == "add":
-        return add(model, state, move.candidate, move.alpha)
-    if move.kind == "delete":
-        return delete(model, state, move.candidate)
-    return reestimate(model, state, move.candidate, move.alpha)
-
-
-import time
-def solve_gram(rows_all, dictionary, model, settings, workers, log=None, first=None):
-    N = len(rows_all)
-    sizes = [min(N, first or settings.first_rows)]
-    while sizes[-1] < N:
-        sizes.append(min(N, sizes[-1] * settings.growth))
-    stage = 0
-    offset = 0
-    rows = rows_all.head(sizes[0])
-    npass = 0
-    T = dict(expand=0, moves=0, mode=0)
-    while npass < settings.max_passes:
-        npass += 1
-        last = stage == len(sizes) - 1
-        n_fresh = min(settings.n_candidates, len(rows))
-        fresh = (offset + np.arange(n_fresh)) % len(rows)
-        offset += n_fresh
-        fresh = np.setdiff1d(fresh, model.chosen)
-        cand = np.concatenate([model.chosen, fresh])
-        basis = dictionary.basis(cand)
-        m = len(model.chosen)
-        t=time.perf_counter()
-        ex = expand(rows, basis, np.concatenate([model.mode.weights, np.zeros(len(fresh))]), model.mode.thresholds, workers)
-        T['expand'] += time.perf_counter()-t; t=time.perf_counter()
-        g = gram_model(ex)
-        s0 = condition(g, np.arange(m), model.mode.alpha)
-        maxmoves = 10_000
-        while True:
-            t=time.perf_counter()
-            s, moves = make_moves(g, s0, settings, max(10, m), maxmoves)
-            T['moves'] += time.perf_counter()-t; t=time.perf_counter()
-            if not moves: 
-                new = model; break
-            w = np.zeros(len(cand)); w[s.active] = s.mean
-            n = len(cand)
-            db = factorise(ex.precision[n:, n:]).solve(ex.gradient[n:] - ex.precision[n:, :n] @ (w - ex.weights))
-            from isbor.posterior import _longest_ordered_step
-            step = _longest_ordered_step(ex.thresholds, db)
-            w0 = ex.weights[s.active]
-            new = _settle(rows, dictionary, cand[s.active], s.alpha, w0 + step*(s.mean-w0), ex.thresholds+step*db, workers)
-            T['mode'] += time.perf_counter()-t
-            if new.objective(settings.size_prior) >= model.objective(settings.size_prior) - 1e-9*abs(model.log_evidence):
-                break
-            if log: log(f"   reject {len(moves)} moves: {model.objective(settings.size_prior):.3f} -> {new.objective(settings.size_prior):.3f}")
-            maxmoves = len(moves)//2
-            new = model
-            if maxmoves == 0: break
-        rise = new.objective(settings.size_prior) - model.objective(settings.size_prior)
-        model = new
-        if log: log(f"pass {npass} rows {len(rows)} cand {len(cand)} moves {len(moves)} (add {sum(v.kind=='add' for v in moves)}) M {len(model.chosen)} ev {model.log_evidence:.3f} obj {model.objective(settings.size_prior):.3f} rise {rise:.3f} amin {model.mode.alpha.min() if m else 0:.2g}")
-        if rise < (settings.tolerance*10 if last else 1.0):
-            if last: break
-            stage += 1
-            rows = rows_all.head(sizes[stage])
-            b = model.mode
-            model = _settle(rows, dictionary, model.chosen, b.alpha, b.weights, b.thresholds, workers)
-    if log: log(str({k: round(v,3) for k,v in T.items()}))
-    return model
+def _starting_point(expansion: Expansion, after: Gaussian) -> tuple[FloatArray, FloatArray]:
+    """Return where the quadratic model sees the new mode, or as far that way as thresholds stay ordered."""
+    here = np.zeros_like(expansion.weights)
+    here[after.active] = after.mean
+    thresholds, step = condition_thresholds(expansion, here)
+    start = expansion.weights[after.active]
+    return start + step * (after.mean - start), thresholds

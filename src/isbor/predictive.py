@@ -1,0 +1,160 @@
+r"""From a latent Gaussian to class probabilities and decisions.
+
+At a new row the score is Gaussian, :math:`f \sim N(\mu, v)`, and with unit noise
+
+.. math:: P(y \le k) = \Psi\Big(\frac{b_k - \mu}{\sqrt{1 + v}}\Big),
+
+which is monotone in k, so that class probabilities are nonnegative and sum to one.
+:math:`v = \phi^\top (\Gamma_{ww} + A)^{-1} \phi` is the variance given the thresholds, φ being the centred
+functions of `isbor.basis`. (The weights' block of the joint inverse would also count the common shift of
+scores and thresholds, which predictions do not depend on.)
+
+The class whose thresholds enclose μ is the median of this distribution: the decision that minimises the
+expected absolute error. Other losses have their own decisions on the same probabilities.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import solve_triangular
+from scipy.special import ndtr, ndtri
+
+from isbor.arrays import FloatArray, IntArray
+from isbor.basis import RadialBasis
+from isbor.inputs import Scaling
+from isbor.likelihood import edges, ordinal_probit
+from isbor.posterior import Mode, factorise
+
+__all__ = [
+    "LatentModel",
+    "Loss",
+    "class_probabilities",
+    "credible_bands",
+    "decide",
+    "insert_empty_levels",
+    "log_class_probabilities",
+    "margins",
+]
+
+Loss: TypeAlias = Literal["absolute", "zero_one", "quadratic"] | ArrayLike
+
+
+@dataclass(frozen=True, slots=True)
+class LatentModel:
+    """The fitted score as a Gaussian at every row, noise 1."""
+
+    scaling: Scaling
+    basis: RadialBasis
+    weights: FloatArray  # (m,)
+    whitening: FloatArray  # (m, m), v = ‖whitening · φ‖²
+
+    @classmethod
+    def from_mode(cls, scaling: Scaling, basis: RadialBasis, mode: Mode) -> "LatentModel":
+        """Take weights and their covariance given the thresholds from a mode."""
+        m = len(basis)
+        factor = factorise(mode.expansion.precision[:m, :m] + np.diag(mode.alpha))
+        whitening = solve_triangular(factor.lower, np.diag(factor.scale), lower=True) if m else np.eye(0)
+        return cls(scaling, basis, mode.weights, whitening)
+
+    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of the centred score at unscaled rows, two arrays of shape (n,)."""
+        phi = self.basis(self.scaling(X))
+        whitened = phi @ self.whitening.T
+        return phi @ self.weights, np.einsum("ij,ij->i", whitened, whitened)
+
+
+def class_probabilities(mean: FloatArray, variance: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """Return P(y = k) for each row and level, shape (n, r)."""
+    z = (edges(thresholds) - mean[:, None]) / np.sqrt(1.0 + variance)[:, None]
+    # A difference of two numbers near one has lost its digits; on the right use the other tail.
+    right = z[:, :-1] > 0.0
+    low = np.where(right, -z[:, 1:], z[:, :-1])
+    high = np.where(right, -z[:, :-1], z[:, 1:])
+    probabilities: FloatArray = ndtr(high) - ndtr(low)
+    return probabilities
+
+
+def log_class_probabilities(mean: FloatArray, variance: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """Return ln P(y = k), accurate far into the tails, shape (n, r)."""
+    spread = np.sqrt(1.0 + variance)
+    cuts = edges(thresholds)
+    return np.stack(
+        [
+            ordinal_probit(mean / spread, low / spread, high / spread).log_p
+            for low, high in zip(cuts[:-1], cuts[1:], strict=True)
+        ],
+        axis=1,
+    )
+
+
+def credible_bands(
+    mean: FloatArray, variance: FloatArray, thresholds: FloatArray, level: float, *, n_nodes: int = 200
+) -> tuple[FloatArray, FloatArray]:
+    """Return the central credible interval of each class probability, two arrays of shape (n, r).
+
+    P(y = k | f) is itself uncertain because f is. Its quantiles are those over equally likely scores.
+    """
+    nodes = ndtri((np.arange(n_nodes) + 0.5) / n_nodes)
+    f = mean[:, None] + np.sqrt(variance)[:, None] * nodes
+    p = class_probabilities(f.ravel(), np.zeros(f.size), thresholds).reshape(*f.shape, -1)
+    lower, upper = np.quantile(p, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=1)
+    return lower, upper
+
+
+def decide(mean: FloatArray, variance: FloatArray, thresholds: FloatArray, loss: Loss) -> IntArray:
+    """Return the level of least expected loss for each row; ties go to the lower level."""
+    if isinstance(loss, str) and loss == "absolute":
+        # b_{k-1} < f ≤ b_k: the number of thresholds strictly below.
+        return np.searchsorted(thresholds, mean, side="left")
+    levels = np.arange(len(thresholds) + 1)
+    if isinstance(loss, str):
+        costs = {"zero_one": levels[:, None] != levels, "quadratic": (levels[:, None] - levels) ** 2}
+        if loss not in costs:
+            raise ValueError(
+                f"loss={loss!r} is unknown; give 'absolute', 'zero_one', 'quadratic' "
+                "or a cost matrix with one row per true and one column per predicted class."
+            )
+        cost = costs[loss].astype(float)
+    else:
+        cost = np.asarray(loss, dtype=float)
+        if cost.shape != (len(levels), len(levels)) or not np.isfinite(cost).all():
+            raise ValueError(
+                f"The cost matrix has shape {cost.shape}; finite numbers of shape "
+                f"({len(levels)}, {len(levels)}) are needed: cost[true, predicted], classes in order."
+            )
+    expected = class_probabilities(mean, variance, thresholds) @ cost
+    return np.argmin(expected, axis=1)
+
+
+def margins(mean: FloatArray, variance: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """Return each level's distance to its nearer threshold, in units of the predictive spread, (n, r)."""
+    z = (mean[:, None] - edges(thresholds)) / np.sqrt(1.0 + variance)[:, None]
+    return np.minimum(z[:, :-1], -z[:, 1:])
+
+
+def insert_empty_levels(
+    thresholds: FloatArray,
+    observed: IntArray,
+    n_levels: int,
+    *,
+    n_rows: float,
+    lowest: float,
+    highest: float,
+) -> FloatArray:
+    """Return thresholds for all levels, those without training rows included.
+
+    Thresholds between observed levels are given. An empty level gets probability p = 1/(n_rows + n_levels)
+    where it is most likely: between two observed levels at the threshold that it splits, at an end at the
+    extreme score of the training rows (`lowest`, `highest`). All empty levels together get at most a quarter.
+    """
+    p = min(1.0 / (n_rows + n_levels), 0.25 / n_levels)
+    pieces: list[FloatArray] = []
+    below = int(observed[0])
+    pieces.append(min(lowest, thresholds[0]) + ndtri(p * np.arange(1, below + 1)))
+    for threshold, empty in zip(thresholds, np.diff(observed) - 1, strict=True):
+        pieces.append(threshold + ndtri(0.5 + p * (np.arange(empty + 1) - 0.5 * empty)))
+    above = n_levels - 1 - int(observed[-1])
+    pieces.append(max(highest, thresholds[-1]) - ndtri(p * np.arange(above, 0, -1)))
+    return np.concatenate(pieces)
