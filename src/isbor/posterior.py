@@ -23,7 +23,8 @@ from scipy.special import ndtri
 from isbor.arrays import FloatArray, IntArray
 from isbor.statistics import Expansion
 
-__all__ = ["Factor", "Mode", "condition_thresholds", "factorise", "find_mode", "log_evidence", "starting_thresholds"]
+__all__ = [
+    "Factor", "Mode", "Unresolved", "condition_thresholds", "factorise", "find_mode", "log_evidence", "starting_thresholds"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,24 @@ class Factor:
         return float(2.0 * (np.log(np.diag(self.lower)).sum() - np.log(self.scale).sum()))
 
 
+class Unresolved(ArithmeticError):
+    """The functions of a model are collinear to working precision where the likelihood has curvature.
+
+    As a model fits better, curvature concentrates on the rows near thresholds, and functions that were
+    distinct on all rows need not be on these. Such a model cannot be told from a smaller one.
+    """
+
+
 def factorise(matrix: FloatArray) -> Factor:
-    """Factorise a symmetric positive definite matrix; LinAlgError if it is not, to working precision."""
-    scale = 1.0 / np.sqrt(np.diag(matrix))
-    lower, _ = cho_factor(matrix * scale * scale[:, None], lower=True, check_finite=False)
+    """Factorise a symmetric positive definite matrix; `Unresolved` if it is not, to working precision."""
+    diagonal = np.diag(matrix)
+    if not np.all(diagonal > 0.0):  # NaN included
+        raise Unresolved("A weight or threshold has no curvature.")
+    scale = 1.0 / np.sqrt(diagonal)
+    try:
+        lower, _ = cho_factor(matrix * scale * scale[:, None], lower=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        raise Unresolved("The precision matrix is singular to working precision.") from None
     return Factor(lower, scale)
 
 

@@ -15,7 +15,7 @@ from isbor.basis import RowDictionary
 from isbor.blocks import Workers
 from isbor.inputs import TrainingRows
 from isbor.solvers.gram import GramSettings, solve_gram
-from isbor.solvers.model import Recorder, SparseModel, initial_model, settle
+from isbor.solvers.model import Recorder, SparseModel, initial_model, resettle
 from isbor.trace import Callback
 
 __all__ = ["WidthTrial", "choose_width"]
@@ -50,17 +50,14 @@ def choose_width(
         if start is None:
             model = initial_model(sample, dictionary, workers)
         else:
-            mode = start.mode
-            model = settle(
-                sample, dictionary, start.chosen, mode.alpha, mode.weights, mode.thresholds, workers
-            )
+            model = resettle(sample, dictionary, start, workers)
         recorder = Recorder("width", callback)
         model, _ = solve_gram(sample, dictionary, model, settings, workers, recorder)
         objective = model.objective(settings.size_prior)
         trials.append(WidthTrial(gamma, model.log_evidence, objective, len(model.chosen), len(sample)))
         return objective, model
 
-    settings = replace(settings, first_rows=len(rows))
+    settings = replace(settings, first_rows=len(rows), patience=0)
     sample = rows.head(_COARSE_ROWS)
     found: dict[float, tuple[float, SparseModel]] = {}
     worse = 0

@@ -25,11 +25,16 @@ class Step:
     basis: int  # row of the training table at the function's centre; -1 for "mode"
     predicted_gain: float  # nats, the size prior included
     log_evidence: float  # nats, without the size prior
-    objective: float  # log evidence less the size prior's cost of all functions
     n_active: int  # functions in the model after the step
+    size_prior: float  # nats a function, as in force in this pass
     pass_number: int  # from 1
     n_rows: int  # distinct rows that the pass ran on
     stage: Stage  # the search for a width, or the fit proper
+
+    @property
+    def objective(self) -> float:
+        """Log evidence less the size prior's price of all functions: what the moves of a pass raise."""
+        return self.log_evidence - self.size_prior * self.n_active
 
     def __str__(self) -> str:
         what = "mode found" if self.kind == "mode" else f"{self.kind} row {self.basis}"

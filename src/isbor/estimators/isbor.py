@@ -59,6 +59,9 @@ class ISBOR(LatentClassifier):
         Rows proposed as centres in each pass of the gram solver.
     tol : float, default=0.01
         Nats. A move that gains less is not made, a pass that gains less is the last.
+    patience : int, default=2
+        Selection ends when this many restarts in a row, each with other functions thrown in, have not raised
+        the objective. 0 means no restarts.
     max_iter : int, default=1000
         Limit on passes (gram) or moves (sequential).
     n_jobs : int or None, default=None
@@ -137,6 +140,7 @@ class ISBOR(LatentClassifier):
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "n_candidates": [StrOptions({"all"}), Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
+        "patience": [Interval(Integral, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
@@ -169,6 +173,7 @@ class ISBOR(LatentClassifier):
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         n_candidates: int | Literal["all"] = 200,
         tol: float = 1e-2,
+        patience: int = 2,
         max_iter: int = 1000,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -182,6 +187,7 @@ class ISBOR(LatentClassifier):
         self.class_weight = class_weight
         self.n_candidates = n_candidates
         self.tol = tol
+        self.patience = patience
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -259,7 +265,13 @@ class ISBOR(LatentClassifier):
 
     def _settings(self, n_rows: int) -> GramSettings:
         n_candidates = n_rows if self.n_candidates == "all" else int(self.n_candidates)
-        return GramSettings(self.size_prior, self.tol, self.max_iter, n_candidates)
+        return GramSettings(
+            size_prior=self.size_prior,
+            tolerance=self.tol,
+            max_passes=self.max_iter,
+            n_candidates=n_candidates,
+            patience=self.patience,
+        )
 
     def _width(
         self, rows: TrainingRows, workers: Workers, callback: Callback | None
@@ -285,6 +297,7 @@ class ISBOR(LatentClassifier):
                 start,
                 size_prior=self.size_prior,
                 tolerance=self.tol,
+                patience=self.patience,
                 max_moves=self.max_iter,
                 workers=workers,
                 recorder=recorder,

@@ -28,8 +28,9 @@ from isbor.basis import RowDictionary
 from isbor.blocks import Workers
 from isbor.evidence import Gaussian, GramModel, Move, apply_move, best_move, condition, gram_model, residual
 from isbor.inputs import TrainingRows
-from isbor.posterior import condition_thresholds
-from isbor.solvers.model import Recorder, SparseModel, settle
+from isbor.posterior import Unresolved, condition_thresholds
+from isbor.solvers.model import Recorder, SparseModel, resettle, settle
+from isbor.solvers.restarts import with_restarts
 from isbor.statistics import Expansion, expand
 from isbor.trace import StopReason
 
@@ -52,12 +53,12 @@ class GramSettings:
     max_passes: int = 100
     n_candidates: int = 200  # proposed in each pass
     first_rows: int = 4000  # rows of the first stages
+    patience: int = 2  # vain restarts in a row before the search is given up
     growth: int = 8  # factor by which the rows grow from stage to stage
 
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    n_rows: int
     size_prior: float
     max_functions: float  # no additions beyond that many
     enough: float  # rise of the objective in a pass below which the stage ends
@@ -73,37 +74,48 @@ def solve_gram(
     recorder: Recorder,
 ) -> tuple[SparseModel, StopReason]:
     """Raise the log evidence less the size prior from a starting model to a local maximum."""
-    model = start
     proposals = _Proposals(settings.n_candidates)
-    for stage in _stages(len(rows), settings):
-        sample = rows.head(stage.n_rows)
-        if stage.n_rows != model.n_rows:
-            mode = model.mode
-            model = settle(
-                sample, dictionary, model.chosen, mode.alpha, mode.weights, mode.thresholds, workers
-            )
-        while True:
-            if recorder.passes >= settings.max_passes:
-                return model, StopReason.MAX_PASSES
-            fresh = proposals.draw(len(sample), model.chosen)
-            improved = _one_pass(sample, dictionary, model, fresh, stage, workers, recorder)
-            rise = improved.objective(stage.size_prior) - model.objective(stage.size_prior)
-            model = improved
-            if rise < stage.enough:
-                break
-    return model, StopReason.CONVERGED
+
+    def climb(model: SparseModel, n_rows: int) -> SparseModel:
+        sample = rows.head(n_rows)
+        if n_rows != model.n_rows:
+            model = resettle(sample, dictionary, model, workers)
+        for stage in _stages(n_rows, n_rows == len(rows), settings):
+            while recorder.passes < settings.max_passes:
+                fresh = proposals.draw(n_rows, model.chosen)
+                improved = _one_pass(sample, dictionary, model, fresh, stage, workers, recorder)
+                rise = improved.objective(stage.size_prior) - model.objective(stage.size_prior)
+                model = improved
+                if rise < stage.enough:
+                    break
+        return model
+
+    size = min(len(rows), settings.first_rows)
+    model = with_restarts(
+        lambda model: climb(model, size),
+        start,
+        rows=rows.head(size),
+        dictionary=dictionary,
+        size_prior=settings.size_prior,
+        tolerance=settings.tolerance if size == len(rows) else _ENOUGH,
+        patience=settings.patience,
+        workers=workers,
+        recorder=recorder,
+    )
+    while size < len(rows):
+        size = min(len(rows), size * settings.growth)
+        model = climb(model, size)
+    exhausted = recorder.passes >= settings.max_passes
+    return model, StopReason.MAX_PASSES if exhausted else StopReason.CONVERGED
 
 
-def _stages(n_rows: int, settings: GramSettings) -> Iterator[_Stage]:
-    size = min(n_rows, settings.first_rows)
-    while True:
-        if settings.size_prior > 0 and size <= _FREE_GROWTH_ROWS:
-            yield _Stage(size, 0.0, _free_functions(size), _ENOUGH, 0.1 * _ENOUGH)
-        if size == n_rows:
-            break
-        yield _Stage(size, settings.size_prior, np.inf, _ENOUGH, 0.1 * _ENOUGH)
-        size = min(n_rows, size * settings.growth)
-    yield _Stage(n_rows, settings.size_prior, np.inf, settings.tolerance, settings.tolerance)
+def _stages(n_rows: int, last: bool, settings: GramSettings) -> Iterator[_Stage]:
+    if settings.size_prior > 0 and n_rows <= _FREE_GROWTH_ROWS:
+        yield _Stage(0.0, _free_functions(n_rows), _ENOUGH, 0.1 * _ENOUGH)
+    if last:
+        yield _Stage(settings.size_prior, np.inf, settings.tolerance, settings.tolerance)
+    else:
+        yield _Stage(settings.size_prior, np.inf, _ENOUGH, 0.1 * _ENOUGH)
 
 
 def _free_functions(n_rows: int) -> int:
@@ -152,10 +164,12 @@ def _one_pass(
         if not moves:
             break
         weights, thresholds = _starting_point(expansion, after)
-        moved = settle(
-            rows, dictionary, candidates[after.active], after.alpha, weights, thresholds, workers
-        )
-        if moved.objective(stage.size_prior) >= model.objective(stage.size_prior):
+        chosen = candidates[after.active]
+        try:
+            moved = settle(rows, dictionary, chosen, after.alpha, weights, thresholds, workers)
+        except Unresolved:
+            moved = None
+        if moved and moved.objective(stage.size_prior) >= model.objective(stage.size_prior):
             recorder.record_pass(
                 dictionary.rows, len(rows), candidates, moves, model, moved, stage.size_prior
             )

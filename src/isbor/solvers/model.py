@@ -4,22 +4,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isbor.arrays import FloatArray, IntArray
 from isbor.basis import RowDictionary
 from isbor.blocks import Workers
 from isbor.evidence import Move
 from isbor.inputs import TrainingRows
-from isbor.posterior import Mode, find_mode, log_evidence, starting_thresholds
+from isbor.posterior import Mode, Unresolved, find_mode, log_evidence, starting_thresholds
 from isbor.statistics import expand
-from isbor.trace import Callback, Stage, Step
+from isbor.trace import Callback, Stage, Step, StepKind
 
-__all__ = ["Recorder", "SparseModel", "initial_model", "settle"]
+__all__ = ["Recorder", "SparseModel", "enlarged_model", "initial_model", "resettle", "settle"]
 
 # The prior standard deviation of each starting function's part of the score, in units of the noise:
 # wide enough not to hold back a signal that is nearly free of noise.
 _INITIAL_REACH = 30.0
 _INITIAL_FUNCTIONS = 30
+# The same for functions thrown into a model, in units of the standard deviation of its score.
+_RESTART_REACH = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,17 @@ def settle(
     return SparseModel(chosen, mode, log_evidence(mode), len(rows))
 
 
+def resettle(
+    rows: TrainingRows, dictionary: RowDictionary, model: SparseModel, workers: Workers
+) -> SparseModel:
+    """Bring a model to its mode on other rows or at another width, or start anew where it has none."""
+    mode = model.mode
+    try:
+        return settle(rows, dictionary, model.chosen, mode.alpha, mode.weights, mode.thresholds, workers)
+    except Unresolved:
+        return initial_model(rows, dictionary, workers)
+
+
 def initial_model(rows: TrainingRows, dictionary: RowDictionary, workers: Workers) -> SparseModel:
     """Start from a few functions of each class, all with weak priors, not from none.
 
@@ -59,13 +73,39 @@ def initial_model(rows: TrainingRows, dictionary: RowDictionary, workers: Worker
     n_levels = int(rows.y.max()) + 1
     each = max(2, _INITIAL_FUNCTIONS // n_levels)
     chosen = np.sort(np.concatenate([np.flatnonzero(rows.y == k)[:each] for k in range(n_levels)]))
-    sample = rows.head(1000)
-    size = np.square(dictionary.basis(chosen)(sample.X)).mean(axis=0)
-    varying = size > 1e-14  # the rest is constant up to rounding
-    chosen, size = chosen[varying], size[varying]
-    alpha = size / _INITIAL_REACH**2
+    size, varying = _sizes(dictionary, chosen, rows.head(1000))
+    chosen = chosen[varying]
+    alpha = size[varying] / _INITIAL_REACH**2
     thresholds = starting_thresholds(rows.y, rows.weight)
     return settle(rows, dictionary, chosen, alpha, np.zeros(len(chosen)), thresholds, workers)
+
+
+def enlarged_model(
+    rows: TrainingRows, dictionary: RowDictionary, model: SparseModel, fresh: IntArray, workers: Workers
+) -> SparseModel:
+    """Return the model with other functions thrown in under weak priors: a place to start again from."""
+    sample = rows.head(1000)
+    size, varying = _sizes(dictionary, fresh, sample)
+    fresh = fresh[varying]
+    spread = float(np.std(dictionary.basis(model.chosen)(sample.X) @ model.mode.weights))
+    alpha = size[varying] / (_RESTART_REACH * max(spread, 1.0)) ** 2
+    return settle(
+        rows,
+        dictionary,
+        np.concatenate([model.chosen, fresh]),
+        np.concatenate([model.mode.alpha, alpha]),
+        np.concatenate([model.mode.weights, np.zeros(len(fresh))]),
+        model.mode.thresholds,
+        workers,
+    )
+
+
+def _sizes(
+    dictionary: RowDictionary, chosen: IntArray, sample: TrainingRows
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return the mean squares of functions, and which of them are more than constants up to rounding."""
+    size = np.square(dictionary.basis(chosen)(sample.X)).mean(axis=0)
+    return size, size > 1e-14
 
 
 @dataclass(slots=True)
@@ -76,6 +116,11 @@ class Recorder:
     callback: Callback | None = None
     steps: list[Step] = field(default_factory=list)
     passes: int = 0
+
+    def take(self) -> list[Step]:
+        """Return the steps so far and begin a new list."""
+        steps, self.steps = self.steps, []
+        return steps
 
     def record_pass(
         self,
@@ -89,32 +134,18 @@ class Recorder:
     ) -> None:
         """Record the moves of a pass and the mode it ended in."""
         self.passes += 1
-        objective = before.objective(size_prior)
-        size = len(before.chosen)
-        for move in moves:
-            objective += move.gain
-            size += (move.kind == "add") - (move.kind == "delete")
-            evidence = objective + size_prior * size
-            source = int(rows.source[candidates[move.candidate]])
-            self._emit(
-                Step(move.kind, source, move.gain, evidence, objective, size, self.passes, n_rows, self.stage)
-            )
-        predicted = objective - before.objective(size_prior)
-        self._emit(
-            Step(
-                "mode",
-                -1,
-                predicted,
-                after.log_evidence,
-                after.objective(size_prior),
-                len(after.chosen),
-                self.passes,
-                n_rows,
-                self.stage,
-            )
-        )
 
-    def _emit(self, step: Step) -> None:
-        self.steps.append(step)
-        if self.callback is not None:
-            self.callback(step)
+        def emit(kind: StepKind, basis: int, gain: float, evidence: float, n_active: int) -> None:
+            step = Step(kind, basis, gain, evidence, n_active, size_prior, self.passes, n_rows, self.stage)
+            self.steps.append(step)
+            if self.callback is not None:
+                self.callback(step)
+
+        predicted = 0.0
+        n_active = len(before.chosen)
+        for move in moves:
+            predicted += move.gain
+            n_active += (move.kind == "add") - (move.kind == "delete")
+            evidence = before.objective(size_prior) + predicted + size_prior * n_active
+            emit(move.kind, int(rows.source[candidates[move.candidate]]), move.gain, evidence, n_active)
+        emit("mode", -1, predicted, after.log_evidence, len(after.chosen))

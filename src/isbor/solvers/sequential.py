@@ -15,8 +15,9 @@ from isbor.blocks import Workers
 from isbor.evidence import Gaussian, Move, best_move, rounding_floor
 from isbor.inputs import TrainingRows
 from isbor.likelihood import edges, ordinal_probit
-from isbor.posterior import factorise
+from isbor.posterior import Unresolved, factorise
 from isbor.solvers.model import Recorder, SparseModel, settle
+from isbor.solvers.restarts import with_restarts
 from isbor.trace import StopReason
 
 __all__ = ["solve_sequential"]
@@ -62,6 +63,7 @@ def solve_sequential(
     *,
     size_prior: float,
     tolerance: float,
+    patience: int,
     max_moves: int,
     workers: Workers,
     recorder: Recorder,
@@ -69,15 +71,30 @@ def solve_sequential(
     """Make the best move, find the new mode, and so on while the objective rises."""
     everything = np.arange(len(rows))
     dense = _Dense(rows, dictionary.basis(everything)(rows.X))
-    model = start
-    while recorder.passes < max_moves:
-        moved = _best_that_rises(dense, dictionary, model, size_prior, tolerance, workers)
-        if moved is None:
-            return model, StopReason.CONVERGED
-        move, after = moved
-        recorder.record_pass(rows, len(rows), everything, [move], model, after, size_prior)
-        model = after
-    return model, StopReason.MAX_PASSES
+
+    def climb(model: SparseModel) -> SparseModel:
+        while recorder.passes < max_moves:
+            moved = _best_that_rises(dense, dictionary, model, size_prior, tolerance, workers)
+            if moved is None:
+                break
+            move, after = moved
+            recorder.record_pass(rows, len(rows), everything, [move], model, after, size_prior)
+            model = after
+        return model
+
+    model = with_restarts(
+        climb,
+        start,
+        rows=rows,
+        dictionary=dictionary,
+        size_prior=size_prior,
+        tolerance=tolerance,
+        patience=patience,
+        workers=workers,
+        recorder=recorder,
+    )
+    exhausted = recorder.passes >= max_moves
+    return model, StopReason.MAX_PASSES if exhausted else StopReason.CONVERGED
 
 
 def _best_that_rises(
@@ -95,7 +112,10 @@ def _best_that_rises(
         move = best_move(state, floor, size_prior=size_prior, excluded=excluded)
         if move is None or move.gain < tolerance:
             return None
-        after = _after(dense.rows, dictionary, model, move, workers)
+        try:
+            after = _after(dense.rows, dictionary, model, move, workers)
+        except Unresolved:
+            after = model
         if after.objective(size_prior) > model.objective(size_prior):
             return move, after
         excluded.add(move.candidate)
