@@ -155,10 +155,10 @@ def residual(model: GramModel, state: Gaussian) -> float:
     """
     if not len(state.active):
         return 0.0
-    alpha, variance = state.alpha, np.diag(state.covariance)
-    quality = np.abs(state.quality[state.active] - alpha * state.mean) / (1.0 + np.abs(model.linear[state.active]))
-    sparsity = np.abs(state.sparsity[state.active] - alpha * (1.0 - alpha * variance)) / np.diag(model.gram)[state.active]
-    return float(max(quality.max(), sparsity.max()))
+    i, alpha = state.active, state.alpha
+    quality = np.abs(state.quality[i] - alpha * state.mean) / (1.0 + np.abs(model.linear[i]))
+    sparsity = np.abs(state.sparsity[i] - alpha * (1.0 - alpha * np.diag(state.covariance)))
+    return float(max(quality.max(), (sparsity / np.maximum(np.diag(model.gram)[i], model.floor[i])).max()))
 
 
 def optimal_precision(s: FloatArray, q: FloatArray) -> FloatArray:

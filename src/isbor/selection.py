@@ -40,7 +40,11 @@ class WidthTrial:
 
 
 def choose_width(
-    rows: TrainingRows, settings: GramSettings, workers: Workers, callback: Callback | None = None
+    rows: TrainingRows,
+    n_features: int,
+    settings: GramSettings,
+    workers: Workers,
+    callback: Callback | None = None,
 ) -> tuple[float, SparseModel, tuple[WidthTrial, ...]]:
     """Return the best width, a model to start from at that width, and all that was tried."""
     trials: list[WidthTrial] = []
@@ -61,7 +65,8 @@ def choose_width(
     sample = rows.head(_COARSE_ROWS)
     found: dict[float, tuple[float, SparseModel]] = {}
     worse = 0
-    for gamma in (_COARSE_GRID / rows.X.shape[1]).tolist():
+    grid = _COARSE_GRID / n_features
+    for gamma in grid.tolist():
         found[gamma] = attempt(sample, gamma, None)
         best = max(found, key=lambda width: found[width][0])
         worse = worse + 1 if found[gamma][0] < found[best][0] - _CLEARLY_WORSE else 0
@@ -73,7 +78,7 @@ def choose_width(
         found = {best: attempt(sample, best, found[best][1])}
     # More rows can bear a narrower width, so that way first; each way while the objective rises.
     for factor in (2.0, 0.5, np.sqrt(2.0), np.sqrt(0.5)):
-        while best * factor not in found:
+        while best * factor not in found and grid[0] <= best * factor <= grid[-1]:
             found[best * factor] = attempt(sample, best * factor, found[best][1])
             if found[best * factor][0] <= found[best][0]:
                 break

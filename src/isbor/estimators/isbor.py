@@ -3,6 +3,7 @@
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -101,8 +102,10 @@ class ISBOR(LatentClassifier):
         Standard deviations that the features are divided by; infinite for a constant feature.
     log_evidence_ : float
         Laplace approximation of the log marginal likelihood, noise 1, thresholds integrated.
+    n_iter_ : int
+        Passes (gram) or moves (sequential) made, those of vain restarts included.
     trace_ : tuple of Step
-        All moves of the fit.
+        All moves that led to the model, in order.
     width_trials_ : tuple of WidthTrial
         Widths tried and what each reached; empty if gamma is a number.
     stop_reason_ : StopReason
@@ -159,6 +162,7 @@ class ISBOR(LatentClassifier):
     gamma_: float
     feature_scale_: FloatArray
     log_evidence_: float
+    n_iter_: int
     trace_: tuple[Step, ...]
     width_trials_: tuple[WidthTrial, ...]
     stop_reason_: StopReason
@@ -224,6 +228,7 @@ class ISBOR(LatentClassifier):
         observed = observed_levels(labels, weight)
         salt = 0 if self.random_state is None else check_random_state(self.random_state).randint(1, 2**31)
         rows, scaling = canonical_rows(X, np.searchsorted(observed, labels.codes), weight, salt=salt)
+        rows = rows.in_fewer_dimensions()
         callback = self._progress()
         with Workers(self.n_jobs) as workers:
             gamma, start, trials = self._width(rows, workers, callback)
@@ -236,6 +241,9 @@ class ISBOR(LatentClassifier):
         if reason is StopReason.MAX_PASSES:
             warnings.warn(str(reason), ConvergenceWarning, stacklevel=4)
         self.classes_ = labels.classes
+        self.relevance_ = rows.source[model.chosen]
+        self.relevance_vectors_ = X[self.relevance_]
+        basis = replace(basis, centres=scaling(self.relevance_vectors_))
         self._latent = LatentModel.from_mode(scaling, basis, model.mode)
         self._cuts = insert_empty_levels(
             model.mode.thresholds,
@@ -252,13 +260,12 @@ class ISBOR(LatentClassifier):
         self.sigma_ = 1.0 / self._unit
         self.coef_ = model.mode.weights / self._unit
         self.alpha_ = model.mode.alpha * self._unit**2
-        self.relevance_ = rows.source[model.chosen]
-        self.relevance_vectors_ = X[self.relevance_]
         self.n_relevance_ = len(model.chosen)
         self.gamma_ = gamma
         with np.errstate(divide="ignore"):
             self.feature_scale_ = 1.0 / scaling.factor
         self.log_evidence_ = model.log_evidence
+        self.n_iter_ = recorder.passes
         self.trace_ = tuple(recorder.steps)
         self.width_trials_ = trials
         self.stop_reason_ = reason
@@ -277,7 +284,7 @@ class ISBOR(LatentClassifier):
         self, rows: TrainingRows, workers: Workers, callback: Callback | None
     ) -> tuple[float, SparseModel | None, tuple[WidthTrial, ...]]:
         if self.gamma == "evidence":
-            return choose_width(rows, self._settings(len(rows)), workers, callback)
+            return choose_width(rows, self.n_features_in_, self._settings(len(rows)), workers, callback)
         return float(self.gamma), None, ()
 
     def _solve(

@@ -1,0 +1,58 @@
+"""Seeded small problems with the defects that real tables have."""
+
+import numpy as np
+
+
+def named_problems():
+    """Yield (name, X, y): each of the classic troubles by itself."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=120), [-1.0, 0.0, 1.0])
+    yield "duplicated rows", np.repeat(X, 5, axis=0), np.repeat(y, 5)
+    yield "contradicting labels", np.repeat(X, 3, axis=0), rng.integers(0, 4, 360)
+    yield "duplicated columns", np.hstack([X, X, X]), y
+    yield "constant columns", np.hstack([X, np.full((120, 2), 0.1)]), y
+    yield "columns of 1e12", X * [1e12, 1.0, 1e12], y
+    yield "columns of 1e-12", X * [1e-12, 1.0, 1e-12], y
+    yield "columns of 1e12 and 1e-12 far from zero", X * [1e12, 1.0, 1e-12] + [1e15, 1e3, 1e-9], y
+    yield "one row per class", rng.normal(size=(6, 2)), np.arange(6)
+    yield "one row per class, two classes", np.array([[0.0], [1.0]]), np.array([0, 1])
+    yield "two classes", X, (y > 1).astype(int)
+    yield "50 classes", rng.normal(size=(400, 2)), np.repeat(np.arange(50), 8)
+    yield "50 ordered classes", np.linspace(0, 1, 500)[:, None], np.repeat(np.arange(50), 10)
+    yield "separable", X, np.digitize(X[:, 0], [-0.5, 0.5])
+    yield "separable with a wide gap", np.vstack([X - 100, X + 100]), np.repeat([0, 1], 120)
+    yield "pure noise", X, rng.integers(0, 3, 120)
+    yield "fewer rows than twice the classes", rng.normal(size=(9, 4)), np.arange(9) % 5
+    yield "all-equal X", np.ones((50, 3)), np.arange(50) % 3
+    yield "10,000 columns", rng.normal(size=(200, 10_000)), np.arange(200) % 4
+    yield "one outlier", np.vstack([X, [[1e9, 0.0, 0.0]]]), np.append(y, 3)
+    yield "a rare class", X, np.where(np.arange(120) == 7, 9, y)
+    yield "values near the limits", X * 1e300, y
+
+
+def random_problem(seed):
+    """Return X, y, sample_weight of a small problem with random defects."""
+    rng = np.random.default_rng(seed)
+    n, d, r = int(rng.integers(2, 60)), int(rng.integers(1, 6)), int(rng.integers(2, 7))
+    X = rng.choice([rng.normal, rng.standard_cauchy, rng.exponential])(size=(n, d))
+    if rng.random() < 0.3:
+        X = np.round(X)
+    if rng.random() < 0.2:
+        X[:, rng.integers(d)] = rng.normal()
+    if rng.random() < 0.2:
+        X *= 10.0 ** rng.integers(-12, 13, size=d)
+    if rng.random() < 0.2:
+        X = X[rng.integers(0, n, n)]
+    spread = X.std(axis=0)
+    f = (X / np.where(spread > 0, spread, 1.0)) @ rng.normal(size=d)
+    if rng.random() < 0.3:
+        f = np.sin(3.0 * f)
+    f = f + rng.choice([0.0, 0.1, 1.0, 10.0]) * rng.normal(size=n)
+    y = np.digitize(f, np.sort(rng.choice(f, r - 1)))
+    if len(np.unique(y)) < 2:
+        y = np.arange(n) % 2
+    weight = rng.choice([0.0, 0.5, 1.0, 7.0], size=n) if rng.random() < 0.3 else np.ones(n)
+    if len(np.unique(y[weight > 0])) < 2:
+        weight = np.ones(n)
+    return X, y, weight
