@@ -376,7 +376,7 @@ def load_benchmark(
     if return_X_y:
         return X, y
     about = f"{benchmark.about}\nSource: {source}"
-    return Bunch(data=X, target=y, feature_names=feature_names, name=key, DESCR=about)  # type: ignore[no-untyped-call]
+    return Bunch(data=X, target=y, feature_names=feature_names, name=key, DESCR=about)
 
 
 def _table(

@@ -13,11 +13,10 @@ What remains is a linear Gaussian model in the weights. For the active set A wit
     \Sigma = (G_{AA} + \operatorname{diag}\alpha)^{-1}, \quad \mu = \Sigma h_A, \quad
     Q_j = h_j - G_{jA}\mu, \quad S_j = G_{jj} - G_{jA}\Sigma G_{Aj},
 
-and its log evidence, up to a constant, is
-:math:`\tfrac12 h_A^\top \mu + \tfrac12 \ln|\operatorname{diag}\alpha| + \tfrac12 \ln|\Sigma|`. As a function of
-one precision it has its maximum at :math:`\alpha_j = s_j^2/(q_j^2 - s_j)` where :math:`q_j^2 > s_j`, and at infinity
-(the function leaves) elsewhere; s = S, q = Q outside the model and s = 1/Σ_jj - α_j, q = μ_j/Σ_jj
-inside. (αS/(α - S) is the same number in exact arithmetic but cancels where α is small.)
+and its log evidence, up to a constant, is ½ h_A·μ + ½ ln|diag α| + ½ ln|Σ|. As a function of one precision
+it has its maximum at :math:`\alpha_j = s_j^2/(q_j^2 - s_j)` where :math:`q_j^2 > s_j`, and at infinity (the
+function leaves) elsewhere; s = S, q = Q outside the model and s = 1/Σ_jj - α_j, q = μ_j/Σ_jj inside.
+(αS/(α - S) is the same number in exact arithmetic but cancels where α is small.)
 
 The gains of the three moves, exact for the quadratic model, with c nats of prior per function
 (ln p(M) = -cM):
@@ -191,9 +190,7 @@ def best_move(
     return best
 
 
-def _best_addition(
-    state: Gaussian, floor: FloatArray, size_prior: float, excluded: IntArray
-) -> Move | None:
+def _best_addition(state: Gaussian, floor: FloatArray, size_prior: float, excluded: IntArray) -> Move | None:
     s, q = state.sparsity, state.quality
     ratio = np.where(s > floor, q**2 / np.where(s > 0.0, s, 1.0), 0.0)
     ratio[state.active] = 0.0

@@ -59,7 +59,7 @@ class TrainingRows:
         n, d = self.X.shape
         if d <= n:
             return self
-        triangle = np.linalg.qr(self.X.T, mode="r")
+        _, triangle = np.linalg.qr(self.X.T)
         return replace(self, X=np.ascontiguousarray(triangle.T))
 
 

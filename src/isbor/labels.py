@@ -190,7 +190,7 @@ def _one_dimensional(labels: Any) -> LabelArray:
     elif isinstance(labels, Sequence) and not isinstance(labels, str | bytes):
         # As objects first: numpy alone would turn [1, "a"] into ["1", "a"] and [True, 2] into [1, 2].
         labels = np.asarray(labels, dtype=object)
-    values: LabelArray = column_or_1d(labels, warn=True)  # type: ignore[no-untyped-call]
+    values: LabelArray = column_or_1d(labels, warn=True)
     return values
 
 

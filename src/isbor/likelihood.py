@@ -76,9 +76,7 @@ def edges(thresholds: FloatArray) -> FloatArray:
     return np.concatenate(([-np.inf], thresholds, [np.inf]))
 
 
-def ordinal_probit(
-    f: FloatArray, lower: FloatArray, upper: FloatArray, *, scale: float = 1.0
-) -> Derivatives:
+def ordinal_probit(f: FloatArray, lower: FloatArray, upper: FloatArray, *, scale: float = 1.0) -> Derivatives:
     """Evaluate ln p(lower < f + noise ≤ upper) and its derivatives, row by row.
 
     `lower` may be -inf and `upper` may be inf, not both in one row. `scale` is the noise's standard
@@ -106,9 +104,7 @@ def ordinal_probit(
     for chosen, evaluate in ((narrow, _by_quadrature), (~narrow, _by_tails)):
         rows = np.flatnonzero(chosen)
         if rows.size:
-            log_p[rows], near_density[rows], far_density[rows], excess[rows] = evaluate(
-                near[rows], gap[rows]
-            )
+            log_p[rows], near_density[rows], far_density[rows], excess[rows] = evaluate(near[rows], gap[rows])
     near_curvature = near_density * excess
     with np.errstate(invalid="ignore"):  # 0 · ∞ where the far edge is infinite
         far_curvature = np.where(np.isinf(gap), 0.0, far_density * (gap - excess))

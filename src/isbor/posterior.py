@@ -24,7 +24,15 @@ from isbor.arrays import FloatArray, IntArray
 from isbor.statistics import Expansion
 
 __all__ = [
-    "Factor", "Mode", "Unresolved", "condition_thresholds", "factorise", "find_mode", "log_evidence", "starting_thresholds"]
+    "Factor",
+    "Mode",
+    "UnresolvedError",
+    "condition_thresholds",
+    "factorise",
+    "find_mode",
+    "log_evidence",
+    "starting_thresholds",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,7 @@ class Factor:
         return float(2.0 * (np.log(np.diag(self.lower)).sum() - np.log(self.scale).sum()))
 
 
-class Unresolved(ArithmeticError):
+class UnresolvedError(ArithmeticError):
     """The functions of a model are collinear to working precision where the likelihood has curvature.
 
     As a model fits better, curvature concentrates on the rows near thresholds, and functions that were
@@ -63,15 +71,15 @@ class Unresolved(ArithmeticError):
 
 
 def factorise(matrix: FloatArray) -> Factor:
-    """Factorise a symmetric positive definite matrix; `Unresolved` if it is not, to working precision."""
+    """Factorise a symmetric matrix; `UnresolvedError` if it is not positive definite in floating point."""
     diagonal = np.diag(matrix)
     if not np.all(diagonal > 0.0):  # NaN included
-        raise Unresolved("A weight or threshold has no curvature.")
+        raise UnresolvedError("A weight or threshold has no curvature.")
     scale = 1.0 / np.sqrt(diagonal)
     try:
         lower, _ = cho_factor(matrix * scale * scale[:, None], lower=True, check_finite=False)
     except np.linalg.LinAlgError:
-        raise Unresolved("The precision matrix is singular to working precision.") from None
+        raise UnresolvedError("The precision matrix is singular to working precision.") from None
     return Factor(lower, scale)
 
 

@@ -124,8 +124,8 @@ def decide(mean: FloatArray, variance: FloatArray, thresholds: FloatArray, loss:
                 f"The cost matrix has shape {cost.shape}; finite numbers of shape "
                 f"({len(levels)}, {len(levels)}) are needed: cost[true, predicted], classes in order."
             )
-    expected = class_probabilities(mean, variance, thresholds) @ cost
-    return np.argmin(expected, axis=1)
+    best: IntArray = np.argmin(class_probabilities(mean, variance, thresholds) @ cost, axis=1)
+    return best
 
 
 def margins(mean: FloatArray, variance: FloatArray, thresholds: FloatArray) -> FloatArray:

@@ -64,18 +64,11 @@ def expand(
         mixed[row, y + 2] = -v * terms.upper_curvature
         products = (mixed.T @ phi).T
         # ∂/∂b, and the three edges of the likelihood's triangle summed by class.
-        by_class = np.stack(
-            [
-                np.bincount(y, v * term, minlength=t + 1)
-                for term in (
-                    terms.upper,
-                    terms.lower,
-                    terms.upper_curvature,
-                    terms.lower_curvature,
-                    terms.upper * terms.lower,
-                )
-            ]
-        )
+        by_class = np.empty((5, t + 1))
+        tie = terms.upper * terms.lower
+        summands = (terms.upper, terms.lower, terms.upper_curvature, terms.lower_curvature, tie)
+        for k, summand in enumerate(summands):
+            by_class[k] = np.bincount(y, v * summand, minlength=t + 1)
         phi *= np.sqrt(v * terms.curvature)[:, None]
         return float(v @ terms.log_p), products[:, 0], products[:, 2:-1], by_class, phi.T @ phi
 
@@ -106,9 +99,7 @@ def expand(
     return Expansion(weights, thresholds, log_likelihood, gradient, precision)
 
 
-def score_range(
-    rows: TrainingRows, basis: RadialBasis, weights: FloatArray, workers: Workers
-) -> ScoreRange:
+def score_range(rows: TrainingRows, basis: RadialBasis, weights: FloatArray, workers: Workers) -> ScoreRange:
     """Return mean, standard deviation and extremes of the rows' scores."""
     total = rows.weight.sum()
 
@@ -119,4 +110,6 @@ def score_range(
     parts = np.array(list(workers.map(block_moments, row_blocks(len(rows), len(basis)))))
     mean = parts[:, 0].sum() / total
     variance = max(parts[:, 1].sum() / total - mean**2, 0.0)
-    return ScoreRange(float(mean), float(np.sqrt(variance)), float(parts[:, 2].min()), float(parts[:, 3].max()))
+    return ScoreRange(
+        float(mean), float(np.sqrt(variance)), float(parts[:, 2].min()), float(parts[:, 3].max())
+    )

@@ -39,8 +39,8 @@ class Step:
     def __str__(self) -> str:
         what = "mode found" if self.kind == "mode" else f"{self.kind} row {self.basis}"
         return (
-            f"{self.stage}, pass {self.pass_number} on {self.n_rows} rows: {what}, {self.n_active} functions, "
-            f"log evidence {self.log_evidence:.2f}"
+            f"{self.stage}, pass {self.pass_number} on {self.n_rows} rows: {what}, "
+            f"{self.n_active} functions, log evidence {self.log_evidence:.2f}"
         )
 
 
@@ -51,8 +51,7 @@ class StopReason(Enum):
     """Why a fit ended. The value is a sentence."""
 
     CONVERGED = "A pass over all rows with fresh candidates raised the objective by less than the tolerance."
-    MAX_PASSES = "The limit on passes was reached before convergence: raise max_passes to go on."
-    CEILING = "The scores left the range in which the likelihood still changes: the classes are separated."
+    MAX_ITER = "The limit on passes or moves was reached before convergence: raise max_iter to go on."
 
     def __str__(self) -> str:
         return self.value

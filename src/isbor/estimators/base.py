@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, cast, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -25,7 +25,7 @@ from isbor.predictive import (
 
 __all__ = ["LatentClassifier", "all_or_nothing", "row_weights"]
 
-T = TypeVar("T")
+A = TypeVar("A", bound=NDArray[Any])
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def row_weights(
     return sample_weight * of_class[labels.codes]
 
 
-class LatentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LatentClassifier(ClassifierMixin, BaseEstimator):
     """Predictions of a fitted latent Gaussian.
 
     A subclass sets `classes_`, `n_jobs`, `_latent` (a `LatentModel`, noise 1), `_cuts` (its thresholds,
@@ -83,6 +83,7 @@ class LatentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     classes_: LabelArray
+    n_features_in_: int
     n_jobs: int | None
     _latent: LatentModel
     _cuts: FloatArray
@@ -104,9 +105,7 @@ class LatentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples,), of the labels' own type
         """
-        codes: IntArray = self._map_rows(
-            X, lambda mean, variance: decide(mean, variance, self._cuts, loss)
-        )
+        codes: IntArray = self._map_rows(X, lambda mean, variance: decide(mean, variance, self._cuts, loss))
         return self.classes_[codes]
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -118,9 +117,7 @@ class LatentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_log_proba(self, X: ArrayLike) -> FloatArray:
         """Predict ln P(y = k), accurate where the probability itself would underflow."""
-        return self._map_rows(
-            X, lambda mean, variance: log_class_probabilities(mean, variance, self._cuts)
-        )
+        return self._map_rows(X, lambda mean, variance: log_class_probabilities(mean, variance, self._cuts))
 
     def predict_proba_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[FloatArray, FloatArray]:
         """Return a central credible interval for each class probability.
@@ -167,16 +164,15 @@ class LatentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         result = self._map_rows(X, lambda mean, variance: margins(mean, variance, self._cuts))
         return result[:, 1] if len(self.classes_) == 2 else result
 
-    def _map_rows(self, X: ArrayLike, function: Callable[[FloatArray, FloatArray], Any]) -> Any:
+    def _map_rows(self, X: ArrayLike, function: Callable[[FloatArray, FloatArray], A]) -> A:
         """Apply a function of the score's mean and variance to all rows, in blocks on all cores."""
         check_is_fitted(self)
-        X = self._check_rows(X, reset=False)
+        rows = self._check_rows(X, reset=False)
         # Some results have a column or more a class, or 200 scores a row: the blocks allow for that.
-        blocks = row_blocks(len(X), len(self._latent.basis) + 20 * len(self.classes_))
+        blocks = row_blocks(len(rows), len(self._latent.basis) + 20 * len(self.classes_))
         with Workers(self.n_jobs) as workers:
-            return np.concatenate(
-                list(workers.map(lambda block: function(*self._latent.moments(X[block])), blocks))
-            )
+            parts = workers.map(lambda block: function(*self._latent.moments(rows[block])), blocks)
+            return cast(A, np.concatenate(list(parts)))
 
     def _check_rows(self, X: ArrayLike, *, reset: bool) -> FloatArray:
         """Return X as finite float64 of the right number of columns."""

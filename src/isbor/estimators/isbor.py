@@ -9,10 +9,9 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from isbor.arrays import FloatArray, IntArray, LabelArray
@@ -116,8 +115,8 @@ class ISBOR(LatentClassifier):
     Notes
     -----
     The score is intercept_ plus exp(-gamma_ ‖(x - z)/feature_scale_‖²) · coef_ summed over the relevance
-    vectors z, and the label is the class whose thresholds enclose it: the median of the predicted distribution, which
-    is not always its most probable class.
+    vectors z, and the label is the class whose thresholds enclose it: the median of the predicted
+    distribution, which is not always its most probable class.
 
     References
     ----------
@@ -198,7 +197,6 @@ class ISBOR(LatentClassifier):
         self.callback = callback
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
 
@@ -215,6 +213,9 @@ class ISBOR(LatentClassifier):
         -------
         self
         """
+        validate_parameter_constraints(
+            self._parameter_constraints, self.get_params(deep=False), caller_name="ISBOR"
+        )
         with all_or_nothing(self):
             self._fit(X, y, sample_weight)
         return self
@@ -238,7 +239,7 @@ class ISBOR(LatentClassifier):
             basis = dictionary.basis(model.chosen)
             scores = score_range(rows, basis, model.mode.weights, workers)
 
-        if reason is StopReason.MAX_PASSES:
+        if reason is StopReason.MAX_ITER:
             warnings.warn(str(reason), ConvergenceWarning, stacklevel=4)
         self.classes_ = labels.classes
         self.relevance_ = rows.source[model.chosen]

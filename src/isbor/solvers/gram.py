@@ -28,7 +28,7 @@ from isbor.basis import RowDictionary
 from isbor.blocks import Workers
 from isbor.evidence import Gaussian, GramModel, Move, apply_move, best_move, condition, gram_model, residual
 from isbor.inputs import TrainingRows
-from isbor.posterior import Unresolved, condition_thresholds
+from isbor.posterior import UnresolvedError, condition_thresholds
 from isbor.solvers.model import Recorder, SparseModel, resettle, settle
 from isbor.solvers.restarts import with_restarts
 from isbor.statistics import Expansion, expand
@@ -106,7 +106,7 @@ def solve_gram(
         size = min(len(rows), size * settings.growth)
         model = climb(model, size)
     exhausted = recorder.passes >= settings.max_passes
-    return model, StopReason.MAX_PASSES if exhausted else StopReason.CONVERGED
+    return model, StopReason.MAX_ITER if exhausted else StopReason.CONVERGED
 
 
 def _stages(n_rows: int, last: bool, settings: GramSettings) -> Iterator[_Stage]:
@@ -167,7 +167,7 @@ def _one_pass(
         chosen = candidates[after.active]
         try:
             moved = settle(rows, dictionary, chosen, after.alpha, weights, thresholds, workers)
-        except Unresolved:
+        except UnresolvedError:
             moved = None
         if moved and moved.objective(stage.size_prior) >= model.objective(stage.size_prior):
             recorder.record_pass(
@@ -186,9 +186,7 @@ def _make_moves(
     moves: list[Move] = []
     additions_left = max_additions
     while len(moves) < max_moves:
-        move = best_move(
-            state, quadratic.floor, size_prior=stage.size_prior, may_add=additions_left > 0
-        )
+        move = best_move(state, quadratic.floor, size_prior=stage.size_prior, may_add=additions_left > 0)
         if move is None or move.gain < stage.worthwhile:
             break
         state = apply_move(quadratic, state, move)

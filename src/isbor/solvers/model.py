@@ -11,7 +11,7 @@ from isbor.basis import RowDictionary
 from isbor.blocks import Workers
 from isbor.evidence import Move
 from isbor.inputs import TrainingRows
-from isbor.posterior import Mode, Unresolved, find_mode, log_evidence, starting_thresholds
+from isbor.posterior import Mode, UnresolvedError, find_mode, log_evidence, starting_thresholds
 from isbor.statistics import expand
 from isbor.trace import Callback, Stage, Step, StepKind
 
@@ -61,7 +61,7 @@ def resettle(
     mode = model.mode
     try:
         return settle(rows, dictionary, model.chosen, mode.alpha, mode.weights, mode.thresholds, workers)
-    except Unresolved:
+    except UnresolvedError:
         return initial_model(rows, dictionary, workers)
 
 

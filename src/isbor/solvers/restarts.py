@@ -13,7 +13,7 @@ import numpy as np
 from isbor.basis import RowDictionary
 from isbor.blocks import Workers
 from isbor.inputs import TrainingRows
-from isbor.posterior import Unresolved
+from isbor.posterior import UnresolvedError
 from isbor.solvers.model import Recorder, SparseModel, enlarged_model
 
 __all__ = ["with_restarts"]
@@ -46,7 +46,7 @@ def with_restarts(
         fresh = np.setdiff1d(thrown_in, best.chosen)
         try:
             trial = improve(enlarged_model(rows, dictionary, best, fresh, workers))
-        except Unresolved:
+        except UnresolvedError:
             trial = best
         trial_steps = recorder.take()
         if trial.objective(size_prior) > best.objective(size_prior) + tolerance:

@@ -15,7 +15,7 @@ from isbor.blocks import Workers
 from isbor.evidence import Gaussian, Move, best_move, rounding_floor
 from isbor.inputs import TrainingRows
 from isbor.likelihood import edges, ordinal_probit
-from isbor.posterior import Unresolved, factorise
+from isbor.posterior import UnresolvedError, factorise
 from isbor.solvers.model import Recorder, SparseModel, settle
 from isbor.solvers.restarts import with_restarts
 from isbor.trace import StopReason
@@ -94,7 +94,7 @@ def solve_sequential(
         recorder=recorder,
     )
     exhausted = recorder.passes >= max_moves
-    return model, StopReason.MAX_PASSES if exhausted else StopReason.CONVERGED
+    return model, StopReason.MAX_ITER if exhausted else StopReason.CONVERGED
 
 
 def _best_that_rises(
@@ -114,7 +114,7 @@ def _best_that_rises(
             return None
         try:
             after = _after(dense.rows, dictionary, model, move, workers)
-        except Unresolved:
+        except UnresolvedError:
             after = model
         if after.objective(size_prior) > model.objective(size_prior):
             return move, after
