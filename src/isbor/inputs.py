@@ -148,7 +148,7 @@ def _standardise(X: FloatArray, weight: FloatArray) -> Scaling:
     reach = np.abs(deviation).max(axis=0)
     # A constant feature deviates from its rounded mean by rounding alone.
     varying = reach > 1e-13 * np.abs(X).max(axis=0)
-    deviation /= np.where(varying, reach, 1.0)
+    deviation /= np.where(reach > 0, reach, 1.0)
     deviation *= deviation
     spread = reach * np.sqrt(share @ deviation)
     factor = np.zeros_like(spread)

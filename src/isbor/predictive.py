@@ -139,22 +139,23 @@ def insert_empty_levels(
     observed: IntArray,
     n_levels: int,
     *,
-    n_rows: float,
-    lowest: float,
-    highest: float,
+    total_weight: float,
+    moments: FloatArray,
 ) -> FloatArray:
     """Return thresholds for all levels, those without training rows included.
 
-    Thresholds between observed levels are given. An empty level gets probability p = 1/(n_rows + n_levels)
-    where it is most likely: between two observed levels at the threshold that it splits, at an end at the
-    extreme score of the training rows (`lowest`, `highest`). All empty levels together get at most a quarter.
+    Thresholds between observed levels are given. An empty level gets probability
+    p = 1/(total_weight + n_levels) where it is most likely: between two observed levels at the threshold
+    that it splits, at an end at the training row nearest to it (`moments` are the predicted means and
+    variances of the training rows, shape (n, 2)). All empty levels together get at most a quarter.
     """
-    p = min(1.0 / (n_rows + n_levels), 0.25 / n_levels)
-    pieces: list[FloatArray] = []
-    below = int(observed[0])
-    pieces.append(min(lowest, thresholds[0]) + ndtri(p * np.arange(1, below + 1)))
+    p = min(1.0 / (total_weight + n_levels), 0.25 / n_levels)
+    mean, spread = moments[:, 0], np.sqrt(1.0 + moments[:, 1])
+    below, above = int(observed[0]), n_levels - 1 - int(observed[-1])
+    pieces = [[min(np.min(mean + z * spread), thresholds[0] + z)] for z in ndtri(p * np.arange(1, below + 1))]
     for threshold, empty in zip(thresholds, np.diff(observed) - 1, strict=True):
         pieces.append(threshold + ndtri(0.5 + p * (np.arange(empty + 1) - 0.5 * empty)))
-    above = n_levels - 1 - int(observed[-1])
-    pieces.append(max(highest, thresholds[-1]) - ndtri(p * np.arange(above, 0, -1)))
+    pieces += [
+        [max(np.max(mean - z * spread), thresholds[-1] - z)] for z in ndtri(p * np.arange(above, 0, -1))
+    ]
     return np.concatenate(pieces)

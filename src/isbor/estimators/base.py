@@ -75,6 +75,22 @@ def row_weights(
     return sample_weight * of_class[labels.codes]
 
 
+def map_moments(
+    latent: LatentModel,
+    X: FloatArray,
+    function: Callable[[tuple[FloatArray, FloatArray]], A],
+    workers: Workers,
+    n_columns: int = 0,
+) -> A:
+    """Apply a function of the score's (mean, variance) to all rows, in blocks on all cores.
+
+    `n_columns` says how much the function itself needs a row, beyond the basis functions.
+    """
+    blocks = row_blocks(len(X), len(latent.basis) + n_columns)
+    parts = workers.map(lambda block: function(latent.moments(X[block])), blocks)
+    return cast(A, np.concatenate(list(parts)))
+
+
 class LatentClassifier(ClassifierMixin, BaseEstimator):
     """Predictions of a fitted latent Gaussian.
 
@@ -165,14 +181,12 @@ class LatentClassifier(ClassifierMixin, BaseEstimator):
         return result[:, 1] if len(self.classes_) == 2 else result
 
     def _map_rows(self, X: ArrayLike, function: Callable[[FloatArray, FloatArray], A]) -> A:
-        """Apply a function of the score's mean and variance to all rows, in blocks on all cores."""
         check_is_fitted(self)
         rows = self._check_rows(X, reset=False)
-        # Some results have a column or more a class, or 200 scores a row: the blocks allow for that.
-        blocks = row_blocks(len(rows), len(self._latent.basis) + 20 * len(self.classes_))
+        # Some results have a column a class, and the bands 200 scores a row.
+        n_columns = 20 * len(self.classes_)
         with Workers(self.n_jobs) as workers:
-            parts = workers.map(lambda block: function(*self._latent.moments(rows[block])), blocks)
-            return cast(A, np.concatenate(list(parts)))
+            return map_moments(self._latent, rows, lambda moments: function(*moments), workers, n_columns)
 
     def _check_rows(self, X: ArrayLike, *, reset: bool) -> FloatArray:
         """Return X as finite float64 of the right number of columns."""

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from isbor.arrays import FloatArray, IntArray, LabelArray
 from isbor.basis import RowDictionary
 from isbor.blocks import Workers
-from isbor.estimators.base import LatentClassifier, all_or_nothing, row_weights
+from isbor.estimators.base import LatentClassifier, all_or_nothing, map_moments, row_weights
 from isbor.inputs import TrainingRows, canonical_rows
 from isbor.labels import encode_labels, observed_levels
 from isbor.predictive import LatentModel, insert_empty_levels
@@ -238,30 +238,32 @@ class ISBOR(LatentClassifier):
             model, reason = self._solve(rows, dictionary, start, workers, recorder)
             basis = dictionary.basis(model.chosen)
             scores = score_range(rows, basis, model.mode.weights, workers)
-
+            source = rows.source[model.chosen]
+            basis = replace(basis, centres=scaling(X[source]))
+            latent = LatentModel.from_mode(scaling, basis, model.mode)
+            cuts = model.mode.thresholds
+            if len(observed) < len(labels.classes):
+                cuts = insert_empty_levels(
+                    cuts,
+                    observed,
+                    len(labels.classes),
+                    total_weight=float(weight.sum()),
+                    moments=map_moments(latent, X[weight > 0], np.column_stack, workers),
+                )
         if reason is StopReason.MAX_ITER:
-            warnings.warn(str(reason), ConvergenceWarning, stacklevel=4)
+            warnings.warn(str(reason), ConvergenceWarning, stacklevel=3)
+
+        unit = scores.std if scores.std > 0 else 1.0
+        self._latent, self._cuts, self._centre, self._unit = latent, cuts, scores.mean, unit
         self.classes_ = labels.classes
-        self.relevance_ = rows.source[model.chosen]
-        self.relevance_vectors_ = X[self.relevance_]
-        basis = replace(basis, centres=scaling(self.relevance_vectors_))
-        self._latent = LatentModel.from_mode(scaling, basis, model.mode)
-        self._cuts = insert_empty_levels(
-            model.mode.thresholds,
-            observed,
-            len(labels.classes),
-            n_rows=float(rows.weight.sum()),
-            lowest=scores.lowest,
-            highest=scores.highest,
-        )
-        self._unit = scores.std if scores.std > 0 else 1.0
-        self._centre = scores.mean
-        self.thresholds_ = (self._cuts - self._centre) / self._unit
-        self.intercept_ = -(float(basis.offset @ model.mode.weights) + self._centre) / self._unit
-        self.sigma_ = 1.0 / self._unit
-        self.coef_ = model.mode.weights / self._unit
-        self.alpha_ = model.mode.alpha * self._unit**2
-        self.n_relevance_ = len(model.chosen)
+        self.thresholds_ = (cuts - scores.mean) / unit
+        self.sigma_ = 1.0 / unit
+        self.coef_ = model.mode.weights / unit
+        self.intercept_ = -(float(basis.offset @ model.mode.weights) + scores.mean) / unit
+        self.alpha_ = model.mode.alpha * unit**2
+        self.relevance_ = source
+        self.relevance_vectors_ = X[source]
+        self.n_relevance_ = len(source)
         self.gamma_ = gamma
         with np.errstate(divide="ignore"):
             self.feature_scale_ = 1.0 / scaling.factor

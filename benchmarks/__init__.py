@@ -1,0 +1,1 @@
+"""Benchmarks of isbor: each module is a command that prints a table of quality beside time."""

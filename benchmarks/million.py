@@ -1,0 +1,215 @@
+"""The saddle with a million training rows: time, memory, and the rate of a pass over the rows.
+
+Each measurement has a process of its own, since the peak of a process's memory never falls. The data are
+drawn by another process and reach it as files, so that its peak before the fit is what it holds then.
+"""
+
+import argparse
+import multiprocessing
+import pickle
+import resource
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import numpy as np
+
+from benchmarks.models import BoostedTrees
+from benchmarks.report import number, print_machine, print_table, print_target, progress, seconds
+from isbor import ISBOR
+from isbor.arrays import FloatArray
+from isbor.basis import RowDictionary
+from isbor.blocks import Workers
+from isbor.datasets import make_saddle, saddle_labels
+from isbor.inputs import canonical_rows
+from isbor.metrics import mean_absolute_error
+from isbor.statistics import expand
+
+T = TypeVar("T")
+
+MODELS = {"ISBOR()": ISBOR, "boosted trees (median)": lambda: BoostedTrees(random_state=0)}
+N_TEST = 200_000
+CANDIDATES = (200, 500)  # basis functions of the passes that are timed
+N_ACTIVE = 4  # of them with a weight other than zero
+GAMMA = 0.005  # about what the evidence chooses on this set
+GEMM_SIZE = 3000
+REPEATS = 3  # the best of so many counts, for passes and matrix products
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What one fit cost and reached."""
+
+    rows: int
+    seconds: float
+    peak: float  # megabytes above what the process held before
+    mae: float
+    vectors: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What one call of predict cost."""
+
+    seconds: float
+    peak: float  # megabytes above what the process held before
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Seconds of passes, and the rate that they are compared with."""
+
+    passes: dict[int, float]  # seconds, by number of candidates
+    gemm: float  # floating point operations a second
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.million", description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="training rows; a tenth is tried as well")
+    rows = parser.parse_args().rows
+
+    ours, trees = MODELS
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        truth = in_fresh_process(draw, folder, rows)
+        fits = {}
+        for model, n in ((ours, rows // 10), (ours, rows), (trees, rows)):
+            fits[model, n] = in_fresh_process(fit, folder, model, n)
+            progress(f"{model}, {n} rows: {fits[model, n].seconds:.2f} s")
+        predictions = {model: in_fresh_process(predict, folder, model, rows) for model in MODELS}
+        rates = in_fresh_process(measure_rates, folder, rows)
+
+    print_table(
+        f"Saddle: {rows:,} training and {N_TEST:,} test rows (true f: MAE {truth:.5f})",
+        ["model", "rows", "MAE", "MAE / true f", "vectors", "fit, seconds", "fit, MB above the data"],
+        [
+            [
+                model,
+                f"{n:,}",
+                number(found.mae, 5),
+                number(found.mae / truth, 3),
+                number(found.vectors, 0),
+                seconds(found.seconds),
+                number(found.peak, 0),
+            ]
+            for (model, n), found in fits.items()
+        ],
+    )
+    print_table(
+        f"Prediction of {rows:,} rows",
+        ["model", "seconds", "MB above the data"],
+        [[model, seconds(found.seconds), number(found.peak, 0)] for model, found in predictions.items()],
+    )
+    print_table(
+        f"A pass over {rows:,} rows beside np.dot of size {GEMM_SIZE} ({rates.gemm / 1e9:.0f} GFLOP/s)",
+        ["candidates n", "seconds", "N·n² GFLOP/s", "share of np.dot", "2·N·n² GFLOP/s", "share of np.dot"],
+        [_rate_cells(rows, n, elapsed, rates.gemm) for n, elapsed in rates.passes.items()],
+    )
+    print("N·n² counts what a symmetric product needs, 2·N·n² what a general one would take.\n")
+    small, large = fits[ours, rows // 10], fits[ours, rows]
+    print_target(f"time of {rows:,} rows over that of a tenth", large.seconds / small.seconds, 12, 2)
+    print_target("MAE of ISBOR over that of the true f", large.mae / truth, 1.1, 3)
+    print_target("time of ISBOR over that of boosted trees", large.seconds / fits[trees, rows].seconds, 1, 2)
+    print_machine()
+
+
+def _rate_cells(rows: int, n: int, elapsed: float, gemm: float) -> list[str]:
+    needed = rows * n**2 / elapsed
+    cells = [str(n), seconds(elapsed)]
+    for rate in (needed, 2 * needed):
+        cells += [number(rate / 1e9, 1), f"{rate / gemm:.0%}"]
+    return cells
+
+
+# --- What the processes do --------------------------------------------------------------------------------
+
+
+def in_fresh_process(function: Callable[..., T], *arguments: Any) -> T:
+    """Call the function in a new interpreter, which ends after it.
+
+    On Linux a process inherits the peak of the one that started it. This one holds no data, so its peak is
+    below what the new one needs for its libraries.
+    """
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+def draw(folder: Path, rows: int) -> float:
+    """Write the data into the folder, and return the mean absolute error of the true function."""
+    X, y, score = make_saddle(rows + N_TEST, random_state=0, return_score=True)
+    for part, chosen in (("train", slice(rows)), ("test", slice(rows, None))):
+        np.save(folder / f"X_{part}.npy", X[chosen])
+        np.save(folder / f"y_{part}.npy", y[chosen])
+    return mean_absolute_error(y[rows:], saddle_labels(score[rows:]))
+
+
+def fit(folder: Path, name: str, rows: int) -> Fit:
+    """Fit a model to the first rows, and keep it in the folder."""
+    X, y = _load(folder, "X_train", rows), _load(folder, "y_train", rows)
+    MODELS[name]().fit(X[:1000], y[:1000])  # libraries, threads and their buffers
+    model = MODELS[name]()
+    before, start = _peak_memory(), time.perf_counter()
+    model.fit(X, y)
+    elapsed, after = time.perf_counter() - start, _peak_memory()
+    (folder / f"{name}.pickle").write_bytes(pickle.dumps(model))
+    mae = mean_absolute_error(_load(folder, "y_test"), model.predict(_load(folder, "X_test")))
+    return Fit(rows, elapsed, after - before, mae, getattr(model, "n_relevance_", np.nan))
+
+
+def predict(folder: Path, name: str, rows: int) -> Prediction:
+    """Predict the labels of the training rows with the model kept in the folder."""
+    model = pickle.loads((folder / f"{name}.pickle").read_bytes())
+    X = _load(folder, "X_train", rows)
+    model.predict(X[:1000])
+    before, start = _peak_memory(), time.perf_counter()
+    model.predict(X)
+    elapsed, after = time.perf_counter() - start, _peak_memory()
+    return Prediction(elapsed, after - before)
+
+
+def measure_rates(folder: Path, rows: int) -> Rates:
+    """Time passes over the rows, and a large matrix product on all threads."""
+    square = np.random.default_rng(0).normal(size=(GEMM_SIZE, GEMM_SIZE))
+    gemm = 2.0 * GEMM_SIZE**3 / _best_time(lambda: np.dot(square, square))
+    X, y = _load(folder, "X_train", rows), _load(folder, "y_train", rows)
+    table, _ = canonical_rows(X, y - 1, np.ones(len(y)))
+    dictionary = RowDictionary(table, GAMMA)
+    thresholds = np.array([-1.0, -0.3, 0.3, 1.0])
+    passes = {}
+    with Workers() as workers:
+        for n in CANDIDATES:
+            basis = dictionary.basis(np.arange(n))
+            weights = np.zeros(n)
+            weights[:N_ACTIVE] = 1.0
+            passes[n] = _best_time(lambda b=basis, w=weights: expand(table, b, w, thresholds, workers))
+    return Rates(passes, gemm)
+
+
+def _load(folder: Path, name: str, rows: int | None = None) -> FloatArray:
+    """Return the first rows of a file, without ever holding the others."""
+    return np.array(np.load(folder / f"{name}.npy", mmap_mode="r")[:rows])
+
+
+def _best_time(call: Callable[[], object]) -> float:
+    """Return the seconds of the fastest of several calls, after one that does not count."""
+    times = []
+    for _ in range(REPEATS + 1):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times[1:])
+
+
+def _peak_memory() -> float:
+    """Return the most memory that this process has held so far, in megabytes."""
+    unit = 1 if sys.platform == "darwin" else 1024  # Linux counts in kilobytes
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""What the benchmarks print: Markdown tables, targets met or not, facts about the machine."""
+
+import os
+import platform
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from threadpoolctl import threadpool_info
+
+__all__ = ["number", "print_machine", "print_table", "print_target", "progress", "seconds"]
+
+_PACKAGES = ("isbor", "numpy", "scipy", "scikit-learn", "skordinal")
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return the value with that many decimals, a dash for NaN."""
+    return "–" if value != value else f"{value:.{digits}f}"
+
+
+def seconds(value: float) -> str:
+    """Return a duration with as many digits as a measurement deserves, a dash for NaN."""
+    return f"{value:.2g}" if value < 1 else number(value, 1 if value >= 10 else 2)
+
+
+def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a Markdown table, all columns but the first aligned to the right."""
+    lines = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
+
+    def text(line: Sequence[str]) -> str:
+        first, *others = line
+        cells = [first.ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+        return f"| {' | '.join(cells)} |"
+
+    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    print(f"\n## {title}\n", *(text(line) for line in [lines[0], rule, *lines[1:]]), "", sep="\n")
+
+
+def print_target(what: str, value: float, limit: float, digits: int) -> None:
+    """Print whether a value is at most its limit."""
+    outcome = "met" if value <= limit else "not met"
+    print(f"- {what}: {number(value, digits)}, at most {number(limit, digits)}: {outcome}")
+
+
+def print_machine() -> None:
+    """Print what the seconds depend on."""
+    blas = {
+        f"{pool['internal_api']} {pool['version']} ({pool['num_threads']} threads)"
+        for pool in threadpool_info()
+        if pool["user_api"] == "blas"
+    }
+    print(f"\nCPU: {_cpu_model()}, {os.cpu_count()} cores; {platform.system()} {platform.machine()}")
+    print(f"Python {platform.python_version()}, {', '.join(map(_package, _PACKAGES))}")
+    print(f"BLAS: {', '.join(sorted(blas)) or 'unknown'}")
+
+
+def progress(text: str) -> None:
+    """Write a line to standard error, where it does not disturb the tables."""
+    sys.stderr.write(f"{text}\n")
+
+
+def _cpu_model() -> str:
+    """Return the processor's name; Linux keeps it in a file, others tell it to Python."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"
+
+
+def _package(name: str) -> str:
+    try:
+        return f"{name} {version(name)}"
+    except PackageNotFoundError:
+        return f"no {name}"

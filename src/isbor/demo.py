@@ -1,0 +1,342 @@
+"""What ``isbor demo`` does: the paper's saddle, `ISBOR` beside two other models, a table and a picture.
+
+The others are scikit-learn's gradient-boosted trees, which know nothing of the order of the classes, and the
+linear ordered probit, which knows it but cannot bend. All predict the median of their distribution over the
+classes, the best decision for the mean absolute error. The noise-free score of the draw, cut where the draw
+was cut, shows what could be reached at best.
+
+All run on one thread. That makes their seconds comparable, and on so few rows more threads gain little,
+while on cores that other programs use they can stall the trees for a minute.
+"""
+
+import io
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol, Self, cast
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits
+
+from isbor.arrays import FloatArray, IntArray
+from isbor.basis import RadialBasis
+from isbor.blocks import Workers
+from isbor.datasets import SADDLE_THRESHOLDS, make_saddle, saddle_labels
+from isbor.estimators import ISBOR
+from isbor.inputs import canonical_rows
+from isbor.labels import encode_labels
+from isbor.metrics import accuracy, mean_absolute_error, ranked_probability_score
+from isbor.plots import LatentDisplay, require_matplotlib
+from isbor.posterior import find_mode, starting_thresholds
+from isbor.predictive import class_probabilities
+from isbor.statistics import expand
+from isbor.trace import Step
+
+__all__ = ["LEAST_ROWS", "Demo", "LinearOrderedProbit", "Outcome", "check_request", "run_demo"]
+
+LEAST_ROWS = 100  # to fit to: with fewer, one of the five classes may be missing
+_LARGEST_SEED = 2**32 - 1  # scikit-learn takes no larger one
+_NOISE = 0.5
+_CLASSES = np.arange(1, len(SADDLE_THRESHOLDS) + 2)
+_ROWS_IN_PICTURE = 500  # test rows; more would hide the map
+_ENDINGS = (".pdf", ".png", ".svg")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one model did on the test rows."""
+
+    name: str
+    mae: float
+    accuracy: float
+    rps: float | None = None  # None: gives no probabilities
+    size: str | None = None  # what it consists of
+    seconds: float | None = None  # to fit it
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What a demo found."""
+
+    model: ISBOR
+    n_train: int
+    n_test: int
+    isbor: Outcome
+    peers: tuple[Outcome, ...]
+    truth: Outcome  # the noise-free score
+    noise_to_signal: float  # of the draw, to compare with the model's `sigma_`
+    picture: Path | None = None  # None: not wanted, or matplotlib is missing
+
+
+def run_demo(
+    n_train: int = 10_000,
+    n_test: int = 11_000,
+    *,
+    seed: int = 0,
+    output: Path | None = Path("isbor-demo.png"),
+    console: Console | None = None,
+) -> Demo:
+    """Fit ISBOR and two other models to the saddle and compare them on fresh rows.
+
+    Parameters
+    ----------
+    n_train, n_test : int
+        Rows to fit to, at least `LEAST_ROWS`, and rows to test on.
+    seed : int
+        Seed of the draws, from 0 to 2³² - 1.
+    output : Path or None
+        File for the picture, PNG, PDF or SVG by its ending; None means no picture.
+    console : rich Console or None
+        Where to report; None means nowhere.
+
+    Returns
+    -------
+    Demo
+
+    Raises
+    ------
+    OSError
+        If no file can be written at `output`. This is found out before any work is done.
+    ValueError
+        If a number is out of range, or `output` has another ending.
+    """
+    check_request(n_train, n_test, seed=seed, output=output)
+    console = Console(quiet=True) if console is None else console
+    _say(console, f"Five classes cut from a saddle: {n_train:,} rows to fit to, {n_test:,} to test on.")
+
+    rng = np.random.default_rng(seed)
+    X, y, score = make_saddle(n_train, noise=_NOISE, random_state=rng, return_score=True)
+    X_test, y_test, score_test = make_saddle(n_test, noise=_NOISE, random_state=rng, return_score=True)
+    with _progress(console) as report, threadpool_limits(1):
+        model = ISBOR(n_jobs=1, callback=lambda step: report(_describe(step)))
+        isbor = _assess("ISBOR", model, X, y, X_test, y_test)
+        report("Gradient-boosted trees")
+        trees = HistGradientBoostingClassifier(random_state=seed)
+        of_trees = _assess("Gradient-boosted trees", trees, X, y, X_test, y_test)
+        report("Linear ordered probit")
+        linear = _assess("Linear ordered probit", LinearOrderedProbit(), X, y, X_test, y_test)
+    model.callback = None  # it reports to a line that is gone
+    n_trees = trees.n_iter_ * trees.n_trees_per_iteration_
+    found = Demo(
+        model=model,
+        n_train=n_train,
+        n_test=n_test,
+        isbor=replace(isbor, size=f"{model.n_relevance_:,} vectors"),
+        peers=(replace(of_trees, size=f"{n_trees:,} trees"), replace(linear, size=f"{X.shape[1]} slopes")),
+        truth=_outcome("True score", y_test, saddle_labels(score_test)),
+        noise_to_signal=_NOISE / float(score.std()),
+    )
+    console.print(_table(found))
+    _say(console, "MAE and RPS are errors: lower is better. Seconds to fit, on one thread.\n")
+    _say(console, " ".join(_findings(found)))
+    if output is not None:
+        try:
+            _draw(found, X_test, y_test, output)
+        except ImportError as error:
+            _say(console, f"\nNo picture: {error}", soft_wrap=True)
+        else:
+            found = replace(found, picture=output.absolute())
+            _say(console, f"\nPicture: {found.picture}", soft_wrap=True)
+    _say(
+        console,
+        "\nNext, on data of your own (y: ordered labels, for instance 1 to 5):\n\n"
+        "    from isbor import ISBOR\n"
+        "    ISBOR().fit(X, y).predict_proba(X_new)",
+        soft_wrap=True,
+    )
+    return found
+
+
+def check_request(n_train: int, n_test: int, *, seed: int, output: Path | None) -> None:
+    """Raise a ValueError or an OSError if `run_demo` cannot do with these arguments."""
+    if n_train < LEAST_ROWS:
+        raise ValueError(
+            f"There are {n_train} rows to fit to; at least {LEAST_ROWS} are needed, so that all five classes "
+            "occur."
+        )
+    if n_test < 1:
+        raise ValueError(f"There are {n_test} rows to test on; at least 1 is needed.")
+    if not 0 <= seed <= _LARGEST_SEED:
+        raise ValueError(f"The seed is {seed}; a whole number from 0 to {_LARGEST_SEED} is needed.")
+    if output is not None:
+        _check_output(output)
+
+
+def _check_output(output: Path) -> None:
+    if output.suffix.lower() not in _ENDINGS:
+        raise ValueError(
+            f"The picture cannot be written to {str(output)!r}: the name must end in one of "
+            f"{', '.join(_ENDINGS)}, which say the format."
+        )
+    if output.is_dir():
+        raise IsADirectoryError(f"{str(output)!r} is a directory; give the name of a file for the picture.")
+    directory = output.absolute().parent
+    if not directory.is_dir():
+        raise FileNotFoundError(
+            f"There is no directory {str(directory)!r} for the picture; create it or choose another."
+        )
+    if not os.access(output if output.exists() else directory, os.W_OK):
+        raise PermissionError(f"The picture cannot be written to {str(output)!r}; choose another place.")
+
+
+# --- Models -----------------------------------------------------------------------------------------------
+
+
+class _Classifier(Protocol):
+    def fit(self, X: FloatArray, y: IntArray) -> object: ...
+
+    def predict_proba(self, X: FloatArray) -> FloatArray: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _LinearBasis:
+    """The features themselves as basis functions."""
+
+    n_features: int
+
+    def __len__(self) -> int:
+        return self.n_features
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        return X.copy()  # the caller scales it in place
+
+
+class LinearOrderedProbit:
+    """The textbook model: a linear score, cut by thresholds under Gaussian noise; maximum likelihood.
+
+    It is our own likelihood with the features as basis functions and no prior.
+    """
+
+    def fit(self, X: FloatArray, y: IntArray) -> Self:
+        """Fit slopes and thresholds."""
+        rows, self._scaling = canonical_rows(X, encode_labels(y).codes, np.ones(len(X)))
+        n_features = X.shape[1]
+        # `expand` asks of a basis no more than to be counted and called.
+        basis = cast(RadialBasis, _LinearBasis(n_features))
+        with Workers(1) as workers:
+            self._mode = find_mode(
+                lambda w, b: expand(rows, basis, w, b, workers),
+                alpha=np.zeros(n_features),
+                weights=np.zeros(n_features),
+                thresholds=starting_thresholds(rows.y, rows.weight),
+            )
+        return self
+
+    def predict_proba(self, X: FloatArray) -> FloatArray:
+        """Return P(y = k) at the fitted slopes and thresholds, shape (n, n_classes)."""
+        score = self._scaling(X) @ self._mode.weights
+        return class_probabilities(score, np.zeros(len(X)), self._mode.thresholds)
+
+
+def _median_labels(proba: FloatArray) -> IntArray:
+    """Return the label at which the cumulative probability reaches one half."""
+    labels: IntArray = _CLASSES[np.argmax(proba.cumsum(axis=1) >= 0.5, axis=1)]
+    return labels
+
+
+def _assess(
+    name: str, model: _Classifier, X: FloatArray, y: IntArray, X_test: FloatArray, y_test: IntArray
+) -> Outcome:
+    """Fit a model and judge it on the test rows."""
+    start = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - start
+    proba = model.predict_proba(X_test)
+    return replace(
+        _outcome(name, y_test, _median_labels(proba)),
+        rps=ranked_probability_score(y_test, proba, labels=_CLASSES),
+        seconds=seconds,
+    )
+
+
+def _outcome(name: str, y: IntArray, predicted: IntArray) -> Outcome:
+    return Outcome(
+        name, mean_absolute_error(y, predicted, labels=_CLASSES), accuracy(y, predicted, labels=_CLASSES)
+    )
+
+
+# --- Report -----------------------------------------------------------------------------------------------
+
+
+def _say(console: Console, text: str, *, soft_wrap: bool = False) -> None:
+    """Print text as it is: brackets are no markup, and numbers get no colour."""
+    console.print(text, markup=False, highlight=False, soft_wrap=soft_wrap)
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[Callable[[str], None]]:
+    """Show a line that turns while the block runs and is gone after it; yield what changes its text."""
+    with console.status("ISBOR") as status:
+        yield status.update
+
+
+def _describe(step: Step) -> str:
+    # Short enough for one line of 80 columns.
+    doing = "width search" if step.stage == "width" else "fit"
+    return (
+        f"ISBOR, {doing}: {step.n_active} functions on {step.n_rows:,} rows, "
+        f"log evidence {step.log_evidence:,.1f}"
+    )
+
+
+def _table(found: Demo) -> Table:
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("model")
+    for heading in ("MAE", "accuracy", "RPS", "size", "seconds"):
+        table.add_column(heading, justify="right")
+    for outcome in (found.isbor, *found.peers, found.truth):
+        table.add_row(
+            outcome.name,
+            f"{outcome.mae:.4f}",
+            f"{outcome.accuracy:.2%}",
+            "—" if outcome.rps is None else f"{outcome.rps:.4f}",
+            outcome.size or "—",
+            "—" if outcome.seconds is None else f"{outcome.seconds:.1f}",
+            style="bold" if outcome is found.isbor else None,
+            end_section=outcome is found.peers[-1],
+        )
+    return table
+
+
+def _findings(found: Demo) -> list[str]:
+    """Return what was seen, in sentences that follow from the numbers."""
+    n_kept = found.model.n_relevance_
+    excess = round(found.isbor.mae - found.truth.mae, 4)
+    if excess == 0:
+        distance = "the same as"
+    else:
+        distance = f"{abs(excess):.4f} {'above' if excess > 0 else 'below'}"
+    return [
+        f"ISBOR kept {n_kept:,} of the {found.n_train:,} rows.",
+        f"Its error is {distance} that of the true score, {found.truth.mae:.4f}, which no model beats on "
+        "average.",
+        f"It puts the noise at {found.model.sigma_:.4f} of the signal; the draw had "
+        f"{found.noise_to_signal:.4f}.",
+    ]
+
+
+def _draw(found: Demo, X: FloatArray, y: IntArray, output: Path) -> None:
+    """Write the picture of the model and a sample of rows."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.0, 6.4), dpi=140, layout="constrained")
+    ax = figure.add_subplot()
+    shown = slice(_ROWS_IN_PICTURE)
+    LatentDisplay.from_estimator(found.model, X[shown], y[shown], ax=ax)
+    ax.set_title(
+        f"Latent score of ISBOR: {found.model.n_relevance_:,} of {found.n_train:,} rows carry the model\n"
+        f"MAE {found.isbor.mae:.4f} on {found.n_test:,} new rows; boxed: the class predicted",
+        fontsize=11,
+    )
+    # By way of memory: a file that exists is replaced as a whole or not at all.
+    picture = io.BytesIO()
+    figure.savefig(picture, format=output.suffix.lower().removeprefix("."))
+    output.write_bytes(picture.getvalue())

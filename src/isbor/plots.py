@@ -1,0 +1,380 @@
+"""Pictures of fitted models, in the manner of scikit-learn's displays. They need the extra ``plots``.
+
+A display computes what it shows when it is made, holds it as plain arrays, and draws it in `plot`. So the
+numbers can be looked at without a picture, and drawn again on other axes.
+"""
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from isbor.arrays import FloatArray, IntArray, LabelArray
+from isbor.labels import rank_labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["LatentDisplay", "require_matplotlib"]
+
+# Perceptually uniform, and its lightness alone tells the order: safe for readers with a colour deficiency.
+_COLOUR_MAP = "viridis"
+_VECTOR_COLOUR = "#d55e00"
+_MARGIN = 0.02  # of the range of X, on each side
+
+
+def require_matplotlib() -> None:
+    """Raise an ImportError that says what to install if matplotlib is missing."""
+    try:
+        import matplotlib.axes  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            'A picture needs matplotlib, which could not be imported. Install it: pip install "isbor[plots]"'
+        ) from error
+
+
+class LatentDisplay:
+    """The latent score over two features, with class boundaries and relevance vectors.
+
+    Make it with `from_estimator`. The score is a filled colour map, the boundaries between classes are the
+    lines on which it equals a threshold, and the relevance vectors are points, larger for larger weights.
+    Each region carries the label that `predict` gives there.
+
+    Parameters
+    ----------
+    xx, yy : ndarray of shape (n, n)
+        Grid over the two features.
+    score : ndarray of shape (n, n)
+        Latent score on the grid.
+    thresholds : ndarray of shape (n_classes - 1,)
+        Scores at which the label changes.
+    classes : ndarray of shape (n_classes,)
+        Labels in order.
+    relevance_vectors : ndarray of shape (n_relevance, 2)
+        Their two features that are shown.
+    coef : ndarray of shape (n_relevance,)
+        Weights of their basis functions.
+    feature_names : sequence of two str
+        Names for the axes.
+    rows : ndarray of shape (n_rows, 2), default=None
+        Rows to show as small points, if any.
+    codes : ndarray of shape (n_rows,), default=None
+        Positions of their labels in `classes`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn; this and the following are there after `plot`.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+    surface_ : matplotlib QuadMesh
+        The score.
+    boundaries_ : matplotlib QuadContourSet or None
+        The class boundaries; None if only one class is predicted on the grid.
+    vectors_ : matplotlib PathCollection
+        The relevance vectors.
+    rows_ : matplotlib PathCollection or None
+        The rows.
+    labels_ : list of matplotlib Text
+        The labels in the regions.
+    colorbar_ : matplotlib Colorbar
+        The key to the colours.
+
+    Examples
+    --------
+    >>> from isbor import ISBOR
+    >>> from isbor.datasets import make_saddle
+    >>> from isbor.plots import LatentDisplay
+    >>> X, y = make_saddle(500, random_state=0)
+    >>> model = ISBOR(gamma=0.1).fit(X, y)
+    >>> display = LatentDisplay.from_estimator(model, X)  # doctest: +SKIP
+    >>> display.figure_.savefig("saddle.png")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        *,
+        xx: FloatArray,
+        yy: FloatArray,
+        score: FloatArray,
+        thresholds: FloatArray,
+        classes: LabelArray,
+        relevance_vectors: FloatArray,
+        coef: FloatArray,
+        feature_names: Sequence[str],
+        rows: FloatArray | None = None,
+        codes: IntArray | None = None,
+    ) -> None:
+        self.xx = xx
+        self.yy = yy
+        self.score = score
+        self.thresholds = thresholds
+        self.classes = classes
+        self.relevance_vectors = relevance_vectors
+        self.coef = coef
+        self.feature_names = feature_names
+        self.rows = rows
+        self.codes = codes
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        features: tuple[int | str, int | str] = (0, 1),
+        grid_resolution: int = 200,
+        ax: "Axes | None" = None,
+    ) -> Self:
+        """Compute the score of a fitted model on a grid, and draw it.
+
+        Parameters
+        ----------
+        estimator : ISBOR
+            A fitted model.
+        X : array-like of shape (n_samples, n_features)
+            The grid spans the range of these rows. Features that are not shown are held at their mean over
+            them; a relevance vector is shown at its own two features, whatever its others are.
+        y : array-like of shape (n_samples,), default=None
+            Labels. If given, the rows are drawn as small points coloured by class, dark for the lowest and
+            light for the highest: a row that the model gets wrong differs from the others of its region.
+        features : tuple of two int or str, default=(0, 1)
+            Columns to show, by number or by name, the horizontal axis first.
+        grid_resolution : int, default=200
+            Points of the grid along each axis.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        LatentDisplay
+        """
+        require_matplotlib()
+        _check_latent_model(estimator)
+        if grid_resolution < 2:
+            raise ValueError(f"grid_resolution is {grid_resolution}; at least 2 points an axis are needed.")
+        table: FloatArray = validate_data(estimator, X, reset=False, dtype=np.float64)
+        names = _feature_names(estimator)
+        columns = _column_numbers(features, names)
+        codes = None
+        if y is not None:
+            check_consistent_length(table, y)
+            codes = rank_labels(y, estimator.classes_)
+
+        shown = table[:, columns]
+        xx, yy = _grid(shown, grid_resolution)
+        points = np.tile(table.mean(axis=0), (xx.size, 1))
+        points[:, columns] = np.stack([xx.ravel(), yy.ravel()], axis=1)
+        display = cls(
+            xx=xx,
+            yy=yy,
+            score=_scores(estimator, points).reshape(xx.shape),
+            thresholds=estimator.thresholds_,
+            classes=estimator.classes_,
+            relevance_vectors=estimator.relevance_vectors_[:, columns],
+            coef=estimator.coef_,
+            feature_names=[names[column] for column in columns],
+            rows=None if codes is None else shown,
+            codes=codes,
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax: "Axes | None" = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        self
+        """
+        require_matplotlib()
+        from matplotlib.patheffects import withStroke
+        from matplotlib.transforms import ScaledTranslation
+
+        ax = _new_axes() if ax is None else ax
+        figure = ax.figure
+        self.surface_ = ax.pcolormesh(
+            self.xx, self.yy, self.score, shading="gouraud", cmap=_COLOUR_MAP, rasterized=True
+        )
+        self.colorbar_ = figure.colorbar(self.surface_, ax=ax, label="latent score (lines: thresholds)")
+        self.rows_ = None
+        if self.rows is not None:
+            self.rows_ = ax.scatter(
+                self.rows[:, 0],
+                self.rows[:, 1],
+                s=12,
+                c=self.codes,
+                vmin=0,
+                vmax=len(self.classes) - 1,
+                cmap=_COLOUR_MAP,
+                alpha=0.8,
+                edgecolors="white",
+                linewidths=0.4,
+                label="rows (darkest: lowest class)",
+            )
+        # Thresholds that the score does not cross have no line, and without any matplotlib would warn.
+        crossed = np.unique(self.thresholds)
+        crossed = crossed[(crossed > self.score.min()) & (crossed < self.score.max())]
+        self.boundaries_ = None
+        if crossed.size:
+            # White on a dark seam, so that the lines show on the light and the dark end of the map.
+            seam = withStroke(linewidth=2.6, foreground="black")
+            self.boundaries_ = ax.contour(
+                self.xx,
+                self.yy,
+                self.score,
+                levels=crossed,
+                colors="white",
+                linewidths=1.3,
+                linestyles="solid",  # by default negative levels are dashed
+            )
+            self.boundaries_.set_path_effects([seam])
+            self.colorbar_.add_lines(self.boundaries_)
+            self.colorbar_.lines[-1].set_path_effects([seam])
+        self.vectors_ = ax.scatter(
+            self.relevance_vectors[:, 0],
+            self.relevance_vectors[:, 1],
+            s=_marker_areas(self.coef),
+            c=_VECTOR_COLOUR,
+            edgecolors="white",
+            linewidths=1.6,
+            zorder=4,
+            label="relevance vectors (area: weight)",
+        )
+        self.labels_ = [
+            ax.text(
+                x,
+                y,
+                str(self.classes[code]),
+                ha="center",
+                va="center",
+                fontsize=12,
+                fontweight="bold",
+                bbox={"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": "none", "alpha": 0.85},
+                zorder=5,
+            )
+            for code, x, y in self.label_positions()
+        ]
+        ax.set(
+            xlim=(self.xx.min(), self.xx.max()),
+            ylim=(self.yy.min(), self.yy.max()),
+            xlabel=self.feature_names[0],
+            ylabel=self.feature_names[1],
+            title="Latent score and the classes it is cut into",
+        )
+        # Below the axes and the name of the feature: inside it would cover a part of the map.
+        below = ax.transAxes + ScaledTranslation(0.0, -32 / 72, figure.dpi_scale_trans)
+        ax.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            bbox_transform=below,
+            ncols=2,
+            frameon=False,
+            handletextpad=0.2,
+        )
+        self.ax_ = ax
+        self.figure_ = figure
+        return self
+
+    def label_positions(self) -> list[tuple[int, float, float]]:
+        """Return where the labels of the regions go: the position in `classes`, then the point.
+
+        Each connected region is labelled at the point farthest from its edges and from the relevance
+        vectors. Regions that have no room are left out, except the roomiest one of a class.
+        """
+        predicted = np.searchsorted(self.thresholds, self.score, side="left")
+        free = ~_near(self.xx, self.yy, self.relevance_vectors, share=0.04)
+        enough = 0.03 * len(self.xx)
+        positions: list[tuple[int, float, float]] = []
+        for code in np.unique(predicted).tolist():
+            regions, n_regions = ndimage.label(predicted == code)
+            # The padding counts the frame of the picture as an edge.
+            room = ndimage.distance_transform_edt(np.pad((predicted == code) & free, 1))[1:-1, 1:-1]
+            spots = ndimage.maximum_position(room, regions, range(1, n_regions + 1))
+            roomiest = max(room[spot] for spot in spots)
+            positions += [
+                (code, float(self.xx[spot]), float(self.yy[spot]))
+                for spot in spots
+                if room[spot] >= min(enough, roomiest)
+            ]
+        return positions
+
+
+def _check_latent_model(estimator: Any) -> None:
+    if not hasattr(estimator, "latent"):
+        raise TypeError(
+            f"{type(estimator).__name__} has no latent score; a fitted ISBOR is needed. Of a pipeline, pass "
+            "the last step, and X as that step sees it."
+        )
+    check_is_fitted(estimator)
+
+
+def _feature_names(estimator: Any) -> list[str]:
+    numbered = [f"feature {column}" for column in range(estimator.n_features_in_)]
+    return list(getattr(estimator, "feature_names_in_", numbered))
+
+
+def _column_numbers(features: Sequence[int | str], names: list[str]) -> list[int]:
+    """Return the two columns as numbers, checked."""
+    found = f"features is {features!r}; "
+    if len(features) != 2 or len(set(features)) != 2:
+        raise ValueError(f"{found}two different columns are needed, for instance (0, 1).")
+    columns = [
+        names.index(f) if isinstance(f, str) and f in names else f  # an unknown name stays, to be refused
+        for f in features
+    ]
+    if not all(isinstance(column, int | np.integer) and 0 <= column < len(names) for column in columns):
+        raise ValueError(
+            f"{found}the model has {len(names)} feature(s), {names}. Give two of them by name, if the model "
+            f"was fitted to named columns, or by number, from 0 to {len(names) - 1}."
+        )
+    return [int(column) for column in columns]
+
+
+def _grid(shown: FloatArray, resolution: int) -> tuple[FloatArray, FloatArray]:
+    """Return a grid over the range of two columns and a little more."""
+    low, high = shown.min(axis=0), shown.max(axis=0)
+    margin = np.where(high > low, _MARGIN * (high - low), 0.5)
+    axes = np.linspace(low - margin, high + margin, resolution)
+    xx, yy = np.meshgrid(axes[:, 0], axes[:, 1])
+    return xx, yy
+
+
+def _scores(estimator: Any, points: FloatArray) -> FloatArray:
+    """Return the latent scores of points made here, which are in the right order but have no names."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        score: FloatArray = estimator.latent(points)
+    return score
+
+
+def _near(xx: FloatArray, yy: FloatArray, points: FloatArray, share: float) -> NDArray[np.bool_]:
+    """Return which places of the grid are within a share of its width and height of any of the points."""
+    near = np.zeros(xx.shape, dtype=np.bool_)
+    for x, y in points:
+        near |= np.hypot((xx - x) / np.ptp(xx), (yy - y) / np.ptp(yy)) < share
+    return near
+
+
+def _marker_areas(coef: FloatArray) -> FloatArray:
+    """Return marker areas in points², in proportion to the size of the weights above a visible minimum."""
+    size = np.abs(coef)
+    largest = size.max(initial=np.finfo(np.float64).tiny)  # in case there are none
+    areas: FloatArray = 40.0 + 110.0 * size / largest
+    return areas
+
+
+def _new_axes() -> "Axes":
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots(figsize=(7.0, 6.2), layout="constrained")
+    return ax
