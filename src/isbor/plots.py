@@ -30,7 +30,7 @@ _MARGIN = 0.02  # of the range of X, on each side
 def require_matplotlib() -> None:
     """Raise an ImportError that says what to install if matplotlib is missing."""
     try:
-        import matplotlib.axes  # noqa: F401
+        import matplotlib  # noqa: F401
     except ImportError as error:
         raise ImportError(
             'A picture needs matplotlib, which could not be imported. Install it: pip install "isbor[plots]"'

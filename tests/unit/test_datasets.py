@@ -13,15 +13,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 from sklearn.utils import Bunch
 
-from isbor import datasets
 from isbor.datasets import (
     SADDLE_THRESHOLDS,
+    benchmarks,
     cut_by_rank,
     load_benchmark,
     make_balance_scale,
     make_saddle,
     saddle_labels,
 )
+from isbor.datasets.files import write_table
 
 CLASS_COUNTS = {
     "bs": [288, 49, 288],
@@ -38,11 +39,10 @@ N_FEATURES = {"bs": 4, "swd": 10, "marketing": 13, "bank": 8, "computer": 12, "c
 @pytest.fixture(scope="session")
 def data_dir():
     """The directory of the benchmark files, which are not ours to ship."""
-    beside_repository = Path(__file__).resolve().parents[3] / "shared" / "data"
-    directory = Path(os.environ.get("ISBOR_DATA") or beside_repository)
-    if not directory.is_dir():
+    directory = os.environ.get("ISBOR_DATA")
+    if not directory:
         pytest.skip("no benchmark files: set ISBOR_DATA to their directory")
-    return directory
+    return Path(directory)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def no_files(monkeypatch, tmp_path):
 
     monkeypatch.delenv("ISBOR_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(datasets, "fetch_openml", unreachable)
+    monkeypatch.setattr(benchmarks, "fetch_openml", unreachable)
     return tmp_path / "cache" / "isbor"
 
 
@@ -171,8 +171,8 @@ def test_cut_by_rank_refuses_what_it_cannot_cut():
 
 @pytest.mark.parametrize("name", CLASS_COUNTS)
 def test_benchmarks_have_their_rows_and_classes(data_dir, name):
-    if not (data_dir / datasets._BENCHMARKS[name].file).is_file():
-        pytest.skip(f"{datasets._BENCHMARKS[name].file} is not among the benchmark files")
+    if not (data_dir / benchmarks._BENCHMARKS[name].file).is_file():
+        pytest.skip(f"{benchmarks._BENCHMARKS[name].file} is not among the benchmark files")
     found = load_benchmark(name, data_home=data_dir)
     assert_array_equal(np.bincount(found.target)[1:], CLASS_COUNTS[name])
     assert found.data.shape == (sum(CLASS_COUNTS[name]), N_FEATURES[name])
@@ -233,7 +233,7 @@ def test_a_download_is_kept_in_the_cache_and_reads_back_equal(no_files, monkeypa
         calls.append(parameters)
         return Bunch(data=data, target=target, feature_names=names)
 
-    monkeypatch.setattr(datasets, "fetch_openml", fetch)
+    monkeypatch.setattr(benchmarks, "fetch_openml", fetch)
     downloaded, cached = load_benchmark("bank"), load_benchmark("bank")
     assert [call["data_id"] for call in calls] == [572]
     assert "OpenML" in downloaded.DESCR and str(no_files) in cached.DESCR
@@ -247,7 +247,7 @@ def test_a_download_is_kept_in_the_cache_and_reads_back_equal(no_files, monkeypa
 
 def test_a_download_of_another_shape_is_refused_and_not_kept(no_files, monkeypatch):
     found = Bunch(data=np.ones((10, 8)), target=np.arange(10.0), feature_names=list("abcdefgh"))
-    monkeypatch.setattr(datasets, "fetch_openml", lambda **_: found)
+    monkeypatch.setattr(benchmarks, "fetch_openml", lambda **_: found)
     with pytest.raises(
         ValueError, match=r"OpenML data set 572 holds .* shape \(10, 8\); \(8192, 8\) is needed"
     ):
@@ -258,7 +258,7 @@ def test_a_download_of_another_shape_is_refused_and_not_kept(no_files, monkeypat
 def test_nominal_targets_of_a_download_are_ranked(no_files, monkeypatch):
     target = np.resize(np.array(["2", "3", "4", "5"], dtype=object), 1000)
     found = Bunch(data=np.ones((1000, 10)), target=target, feature_names=list("abcdefghij"))
-    monkeypatch.setattr(datasets, "fetch_openml", lambda **_: found)
+    monkeypatch.setattr(benchmarks, "fetch_openml", lambda **_: found)
     assert_array_equal(load_benchmark("swd").target[:4], [1, 2, 3, 4])
 
 
@@ -266,7 +266,7 @@ def test_a_cache_that_cannot_be_written_costs_only_the_cache(no_files, monkeypat
     no_files.parent.mkdir()
     no_files.write_text("a file where the directory should be")
     found = Bunch(data=np.ones((8192, 8)), target=np.arange(8192.0), feature_names=list("abcdefgh"))
-    monkeypatch.setattr(datasets, "fetch_openml", lambda **_: found)
+    monkeypatch.setattr(benchmarks, "fetch_openml", lambda **_: found)
     assert load_benchmark("bank").data.shape == (8192, 8)
     assert "could not be kept in the cache" in caplog.text
 
@@ -277,7 +277,7 @@ def test_a_failed_write_leaves_nothing_behind(no_files, monkeypatch):
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="disk full"):
-        datasets._write_csv(no_files / "x.csv", ["a"], np.ones((2, 1)), np.ones(2))
+        write_table(no_files / "x.csv", ["a"], np.ones((2, 1)), np.ones(2))
     assert list(no_files.iterdir()) == []
 
 

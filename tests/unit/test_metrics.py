@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from isbor import metrics
 from isbor.datasets import make_saddle
 from isbor.metrics import get_scorer, scorer_names
+from isbor.metrics.scorers import _spread
 
 ON_LABELS = {
     "mae": metrics.mean_absolute_error,
@@ -410,5 +411,5 @@ def test_scorer_errors():
 
 
 def test_columns_are_spread_by_class():
-    spread = metrics._spread(np.array([[0.3, 0.7]]), np.array([2, 5]), np.array([1, 2, 3, 5]))
+    spread = _spread(np.array([[0.3, 0.7]]), np.array([2, 5]), np.array([1, 2, 3, 5]))
     assert_array_equal(spread, [[0, 0.3, 0, 0.7]])

@@ -1,36 +1,12 @@
-r"""Data to try the models on: two made by rule, and the seven benchmark sets of the paper.
+"""The seven benchmark sets of the paper, from files or from OpenML."""
 
-``make_saddle``
-    The paper's synthetic set. With :math:`x` uniform on :math:`[0, 10]^2`,
-
-    .. math:: f(x) = 10\,(x_1 - 5)(x_2 - 5), \qquad
-              y = 1 + \#\{j : b_j < f(x) + \varepsilon\}, \quad \varepsilon \sim N(0, \text{noise}^2)
-
-    and the cuts :math:`b` of `SADDLE_THRESHOLDS`. The paper prints 0.5 in place of 5, but its class counts
-    come from 5.
-
-``make_balance_scale``
-    The UCI Balance Scale set, computed from its rule instead of read from a file.
-
-``load_benchmark``
-    The seven sets of Li & de Rijke (2018), read from files or fetched from OpenML.
-
-A benchmark file is a CSV table (gzipped when its name ends in ``.gz``) with one header line. All columns are
-numbers, the last one is ``target``, and an empty field is a missing value.
-"""
-
-import csv
-import gzip
-import io
 import logging
 import os
-import tempfile
 import warnings
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias, overload
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,143 +14,12 @@ from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
 from isbor.arrays import FloatArray, IntArray
+from isbor.datasets.files import read_table, write_table
+from isbor.datasets.synthetic import make_balance_scale
 
-__all__ = [
-    "SADDLE_THRESHOLDS",
-    "cut_by_rank",
-    "load_benchmark",
-    "make_balance_scale",
-    "make_saddle",
-    "saddle_labels",
-]
+__all__ = ["cut_by_rank", "load_benchmark"]
 
 logger = logging.getLogger(__name__)
-
-RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None
-
-SADDLE_THRESHOLDS: tuple[float, ...] = (-60.0, -9.0, 15.0, 60.0)
-"""Where `make_saddle` cuts its score into five classes."""
-
-
-# --- Sets made by rule ------------------------------------------------------------------------------------
-
-
-@overload
-def make_saddle(
-    n_samples: int = ...,
-    *,
-    noise: float = ...,
-    random_state: RandomState = ...,
-    return_score: Literal[False] = ...,
-) -> tuple[FloatArray, IntArray]: ...
-
-
-@overload
-def make_saddle(
-    n_samples: int = ..., *, noise: float = ..., random_state: RandomState = ..., return_score: Literal[True]
-) -> tuple[FloatArray, IntArray, FloatArray]: ...
-
-
-def make_saddle(
-    n_samples: int = 21_000,
-    *,
-    noise: float = 0.5,
-    random_state: RandomState = None,
-    return_score: bool = False,
-) -> tuple[FloatArray, IntArray] | tuple[FloatArray, IntArray, FloatArray]:
-    """Draw the paper's synthetic set: five classes cut from a saddle over a square.
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of rows; the paper has 21 000.
-    noise : float
-        Standard deviation of what is added to the score before it is cut. At 0.5 the noise-free score
-        itself has a mean absolute error of about 0.0072 classes: no model does better on average.
-    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
-        Seed or source of the draws. A generator is advanced by the call.
-    return_score : bool
-        Return the noise-free score as well.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 2)
-        Points, uniform on [0, 10]².
-    y : ndarray of int of shape (n_samples,)
-        Labels 1 to 5.
-    score : ndarray of shape (n_samples,)
-        Noise-free score; only with ``return_score=True``.
-
-    Examples
-    --------
-    >>> X, y, score = make_saddle(1000, random_state=0, return_score=True)
-    >>> X.shape, y.min(), y.max()
-    ((1000, 2), np.int64(1), np.int64(5))
-    >>> np.abs(y - saddle_labels(score)).mean() < 0.03  # what the noise alone costs
-    np.True_
-    """
-    if n_samples < 1:
-        raise ValueError(f"n_samples is {n_samples}; at least 1 is needed.")
-    if not 0 <= noise < np.inf:
-        raise ValueError(f"noise is {noise}; a finite standard deviation, zero or more, is needed.")
-    rng = _generator(random_state)
-    X = rng.uniform(0.0, 10.0, size=(n_samples, 2))
-    score = 10.0 * (X[:, 0] - 5.0) * (X[:, 1] - 5.0)
-    y = saddle_labels(score + noise * rng.standard_normal(n_samples))
-    return (X, y, score) if return_score else (X, y)
-
-
-def saddle_labels(score: ArrayLike) -> IntArray:
-    """Return the labels 1 to 5 that `make_saddle` gives to a score.
-
-    On the noise-free score these are the best predictions there are.
-
-    Parameters
-    ----------
-    score : array-like of float
-        Values of the latent function.
-
-    Returns
-    -------
-    ndarray of int, of the shape of `score`
-        One plus the number of `SADDLE_THRESHOLDS` below each value.
-
-    Examples
-    --------
-    >>> saddle_labels([-100, -60, 0, 15.1, 250])
-    array([1, 1, 3, 4, 5])
-    """
-    return 1 + np.searchsorted(SADDLE_THRESHOLDS, np.asarray(score, dtype=np.float64), side="left")
-
-
-def _generator(random_state: RandomState) -> np.random.Generator | np.random.RandomState:
-    """Take a source of draws as it is, and make one from a seed."""
-    if isinstance(random_state, np.random.Generator | np.random.RandomState):
-        return random_state
-    return np.random.default_rng(random_state)
-
-
-def make_balance_scale() -> tuple[FloatArray, IntArray]:
-    """Return the Balance Scale set: which way a loaded scale tips.
-
-    Returns
-    -------
-    X : ndarray of shape (625, 4)
-        Left weight, left distance, right weight and right distance: the grid {1, …, 5}⁴ in lexicographic
-        order.
-    y : ndarray of int of shape (625,)
-        1 where the left side is heavier (288 rows), 2 where the scale balances (49), 3 where the right side
-        is heavier (288).
-
-    Examples
-    --------
-    >>> X, y = make_balance_scale()
-    >>> np.bincount(y)[1:]
-    array([288,  49, 288])
-    """
-    X = 1.0 + np.indices((5, 5, 5, 5), dtype=np.float64).reshape(4, -1).T
-    tilt = X[:, 2] * X[:, 3] - X[:, 0] * X[:, 1]
-    return X, (2 + np.sign(tilt)).astype(np.intp)
 
 
 def cut_by_rank(target: ArrayLike, n_classes: int) -> IntArray:
@@ -217,9 +62,6 @@ def cut_by_rank(target: ArrayLike, n_classes: int) -> IntArray:
     for label, rows in enumerate(np.array_split(order, n_classes), start=1):
         labels[rows] = label
     return labels
-
-
-# --- Benchmark files --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,7 +228,7 @@ def _table(
     for directory in directories:
         path = directory / benchmark.file
         if path.is_file():
-            names, X, target = _read_csv(path)
+            names, X, target = read_table(path)
             _check_shape(X, benchmark, str(path))
             return names, X, target, str(path)
     if benchmark is _BENCHMARKS["bs"]:
@@ -408,7 +250,7 @@ def _table(
     _check_shape(X, benchmark, source)
     cached = _cache_directory() / benchmark.file
     try:
-        _write_csv(cached, names, X, target)
+        write_table(cached, names, X, target)
     except OSError as error:  # the data are at hand: a read-only home only costs the next download
         logger.warning("%s could not be kept in the cache: %s", cached, error)
     return names, X, target, source
@@ -455,42 +297,3 @@ def _download(openml_id: int) -> tuple[list[str], FloatArray, FloatArray]:
         np.asarray(found.data, dtype=np.float64),
         np.asarray(found.target, dtype=np.float64),
     )
-
-
-def _read_csv(path: Path) -> tuple[list[str], FloatArray, FloatArray]:
-    """Read feature names, features and target from a benchmark file."""
-    content = path.read_bytes()
-    try:
-        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
-        header, *rows = csv.reader(io.StringIO(text, newline=""))
-        values = np.array([[float(field or "nan") for field in row] for row in rows])
-        if header[-1:] != ["target"] or values.shape != (len(rows), len(header)):
-            raise ValueError(f"the header is {header}, the table has shape {values.shape}")
-    except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(
-            f"{path} is not a benchmark file: {error}. A header line, rows of numbers as long as the header, "
-            "empty fields where values are missing, and a last column named 'target' are needed. Replace the "
-            "file, or remove it."
-        ) from error
-    return header[:-1], np.ascontiguousarray(values[:, :-1]), values[:, -1].copy()
-
-
-def _write_csv(path: Path, names: Sequence[str], X: FloatArray, target: FloatArray) -> None:
-    """Write a benchmark file; a reader never sees half of it."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*names, "target"])
-    for row in np.column_stack([X, target]).tolist():
-        # repr is the shortest text that reads back as the same number
-        writer.writerow(["" if value != value else repr(value).removesuffix(".0") for value in row])
-    content = text.getvalue().encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as part:
-        try:
-            part.write(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
-            part.close()
-            os.replace(part.name, path)
-        except BaseException:
-            part.close()
-            os.unlink(part.name)
-            raise

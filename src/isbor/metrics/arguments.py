@@ -1,0 +1,118 @@
+"""What the metrics are given: labels as ranks, probabilities and weights, checked."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isbor.arrays import FloatArray, IntArray, LabelArray
+from isbor.labels import encode_labels, ordered_union, rank_labels
+
+__all__ = ["Order", "Ranked", "ranks", "read_forecast", "read_labels", "union_order"]
+
+Order: TypeAlias = Sequence[Any] | LabelArray
+
+_SUM_TOLERANCE = 1e-4  # of a row of probabilities: loose enough for single precision
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Truth and prediction as ranks."""
+
+    true: IntArray  # (n,)
+    pred: IntArray  # (n,)
+    weight: FloatArray  # (n,)
+    n_classes: int
+
+    @property
+    def distance(self) -> IntArray:
+        distance: IntArray = np.abs(self.true - self.pred)
+        return distance
+
+
+def read_labels(
+    y_true: object, y_pred: object, labels: Order | None, sample_weight: ArrayLike | None
+) -> Ranked:
+    """Return truth, prediction and weights, checked."""
+    order = _own_order(y_true) if labels is None else labels
+    if labels is None:
+        with _argument("y_pred"):
+            order = union_order(order, y_pred)
+    true, pred = ranks(y_true, order, "y_true"), ranks(y_pred, order, "y_pred")
+    if len(true) != len(pred):
+        raise ValueError(
+            f"y_true holds {len(true)} label(s) and y_pred {len(pred)}; as many are needed. "
+            "Pass the truth and the prediction of the same rows."
+        )
+    return Ranked(true, pred, _weights(sample_weight, len(true)), len(order))
+
+
+def read_forecast(
+    y_true: object, y_proba: ArrayLike, labels: Order | None, sample_weight: ArrayLike | None
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the ranks of the truth, the probabilities and the weights, checked."""
+    order = _own_order(y_true) if labels is None else labels
+    true = ranks(y_true, order, "y_true")
+    proba = np.asarray(y_proba, dtype=np.float64)
+    if proba.shape != (len(true), len(order)):
+        raise ValueError(
+            f"y_proba has shape {proba.shape}; for {len(true)} row(s) and the {len(order)} classes "
+            f"{np.asarray(order).tolist()}, {(len(true), len(order))} is needed. Give the classes of all "
+            "columns, lowest first, as labels= (for example the estimator's classes_)."
+        )
+    # Written so that NaN fails it.
+    if not (proba.min() >= -_SUM_TOLERANCE and np.all(np.abs(proba.sum(axis=1) - 1) <= _SUM_TOLERANCE)):
+        raise ValueError(
+            f"y_proba has entries from {proba.min():.3g} and rows that sum to between "
+            f"{proba.sum(axis=1).min():.6g} and {proba.sum(axis=1).max():.6g}; probabilities, none negative "
+            "and each row summing to 1, are needed. Pass the output of predict_proba."
+        )
+    return true, proba, _weights(sample_weight, len(true))
+
+
+def _own_order(y_true: object) -> Order:
+    with _argument("y_true"):
+        return encode_labels(y_true).classes
+
+
+def union_order(classes: Order, y: object) -> LabelArray:
+    """Return the order of `classes` and the labels of y together."""
+    order = ordered_union(classes, y)
+    if len(order) > len(classes):
+        encode_labels(y)  # only numbers can have joined: this refuses fractions, which are no classes
+    return order
+
+
+def ranks(y: object, order: Order, name: str) -> IntArray:
+    with _argument(name):
+        return rank_labels(y, order)
+
+
+@contextmanager
+def _argument(name: str) -> Iterator[None]:
+    """Say in errors about labels what this module calls the arguments."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{error} (Here y is {name}, and classes= is labels=.)") from error
+
+
+def _weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:
+    """Return the weights as an array, ones by default."""
+    if sample_weight is None:
+        return np.ones(n)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n,):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}; {(n,)} is needed. Pass one weight a row, or None."
+        )
+    # Written so that NaN fails it.
+    if not (weight.min() >= 0 and 0 < weight.sum() < np.inf):
+        raise ValueError(
+            f"sample_weight has minimum {weight.min():.3g} and sum {weight.sum():.3g}; finite weights, none "
+            "negative and not all zero, are needed."
+        )
+    return weight
