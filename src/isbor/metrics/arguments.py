@@ -29,6 +29,7 @@ class Ranked:
 
     @property
     def distance(self) -> IntArray:
+        """Return how many classes apart truth and prediction are, (n,)."""
         distance: IntArray = np.abs(self.true - self.pred)
         return distance
 
@@ -87,6 +88,7 @@ def union_order(classes: Order, y: object) -> LabelArray:
 
 
 def ranks(y: object, order: Order, name: str) -> IntArray:
+    """Return the ranks of labels in an order; errors say which argument they are about."""
     with _argument(name):
         return rank_labels(y, order)
 
