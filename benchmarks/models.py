@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,9 +22,9 @@ __all__ = [
     "Factory",
     "Result",
     "Split",
+    "average",
     "compare",
     "logistic_at",
-    "mean_result",
     "model_rows",
     "svor",
 ]
@@ -90,14 +90,15 @@ class Result:
 HEADER = ("model", "MAE", "accuracy", "RPS", "log loss", "vectors", "seconds")
 
 
-def mean_result(results: Sequence[Result]) -> Result:
-    """Return the mean of each field."""
-    return Result(*np.mean([astuple(result) for result in results], axis=0).tolist())
+def average(results: Sequence[Result]) -> Result:
+    """Return the mean of each field, and of the seconds the median: one disturbed fit can take minutes."""
+    mean = Result(*np.mean([astuple(result) for result in results], axis=0).tolist())
+    return replace(mean, seconds=float(np.median([result.seconds for result in results])))
 
 
 def model_rows(results: Mapping[str, Sequence[Result]]) -> list[list[str]]:
-    """Return a row of cells for each model: the means of its results."""
-    return [[name, *mean_result(of_model).cells()] for name, of_model in results.items() if of_model]
+    """Return a row of cells for each model: the average of its results."""
+    return [[name, *average(of_model).cells()] for name, of_model in results.items() if of_model]
 
 
 def compare(

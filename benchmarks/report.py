@@ -24,19 +24,19 @@ def seconds(value: float) -> str:
     return f"{value:.2g}" if value < 1 else number(value, 1 if value >= 10 else 2)
 
 
-def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a Markdown table, all columns but the first aligned to the right."""
+def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], *, n_text: int = 1) -> None:
+    """Print a Markdown table: first `n_text` columns of text, then columns of numbers."""
     lines = [list(header), *(list(row) for row in rows)]
     widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
 
     def text(line: Sequence[str]) -> str:
-        first, *others = line
-        cells = [first.ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+        cells = [cell.ljust(width) for cell, width in zip(line[:n_text], widths[:n_text], strict=True)]
+        cells += [cell.rjust(width) for cell, width in zip(line[n_text:], widths[n_text:], strict=True)]
         return f"| {' | '.join(cells)} |"
 
-    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
-    print(f"\n## {title}\n", *(text(line) for line in [lines[0], rule, *lines[1:]]), "", sep="\n")
+    rule = ["-" * width for width in widths[:n_text]]
+    rule += ["-" * (width - 1) + ":" for width in widths[n_text:]]
+    print(f"## {title}\n", *(text(line) for line in [lines[0], rule, *lines[1:]]), "", sep="\n")
 
 
 def print_target(what: str, value: float, limit: float, digits: int) -> None:
@@ -54,7 +54,7 @@ def print_machine() -> None:
     }
     print(f"\nCPU: {_cpu_model()}, {os.cpu_count()} cores; {platform.system()} {platform.machine()}")
     print(f"Python {platform.python_version()}, {', '.join(map(_package, _PACKAGES))}")
-    print(f"BLAS: {', '.join(sorted(blas)) or 'unknown'}")
+    print(f"BLAS: {', '.join(sorted(blas)) or 'unknown'}\n")
 
 
 def progress(text: str) -> None:
