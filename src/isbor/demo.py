@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, Self, cast
+from typing import Protocol, Self
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -26,7 +26,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from isbor.arrays import FloatArray, IntArray
-from isbor.basis import RadialBasis
 from isbor.blocks import Workers
 from isbor.datasets import SADDLE_THRESHOLDS, make_saddle, saddle_labels
 from isbor.estimators import ISBOR
@@ -218,8 +217,7 @@ class LinearOrderedProbit:
         """Fit slopes and thresholds."""
         rows, self._scaling = canonical_rows(X, encode_labels(y).codes, np.ones(len(X)))
         n_features = X.shape[1]
-        # `expand` asks of a basis no more than to be counted and called.
-        basis = cast(RadialBasis, _LinearBasis(n_features))
+        basis = _LinearBasis(n_features)
         with Workers(1) as workers:
             self._mode = find_mode(
                 lambda w, b: expand(rows, basis, w, b, workers),

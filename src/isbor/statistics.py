@@ -11,16 +11,26 @@ two matrix products, and is then forgotten: nothing of size N × n is kept.
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from isbor.arrays import FloatArray
-from isbor.basis import RadialBasis
 from isbor.blocks import Workers, row_blocks
 from isbor.inputs import TrainingRows
 from isbor.likelihood import edges, ordinal_probit
 
-__all__ = ["Expansion", "ScoreRange", "expand", "score_range"]
+__all__ = ["Basis", "Expansion", "ScoreRange", "expand", "score_range"]
+
+
+class Basis(Protocol):
+    """Functions of a row."""
+
+    def __len__(self) -> int:
+        """Return how many functions there are, m."""
+
+    def __call__(self, X: FloatArray, /) -> FloatArray:
+        """Return their values at the rows (n, d), a new array (n, m)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +55,7 @@ class ScoreRange:
 
 
 def expand(
-    rows: TrainingRows, basis: RadialBasis, weights: FloatArray, thresholds: FloatArray, workers: Workers
+    rows: TrainingRows, basis: Basis, weights: FloatArray, thresholds: FloatArray, workers: Workers
 ) -> Expansion:
     """Expand the log likelihood of the rows around (weights, thresholds)."""
     n, t = len(basis), len(thresholds)
@@ -99,7 +109,7 @@ def expand(
     return Expansion(weights, thresholds, log_likelihood, gradient, precision)
 
 
-def score_range(rows: TrainingRows, basis: RadialBasis, weights: FloatArray, workers: Workers) -> ScoreRange:
+def score_range(rows: TrainingRows, basis: Basis, weights: FloatArray, workers: Workers) -> ScoreRange:
     """Return mean, standard deviation and extremes of the rows' scores."""
     total = rows.weight.sum()
 
