@@ -45,7 +45,7 @@ def main() -> None:
         if gamma == best:
             results[f"{peers[gamma]} (1)"] = of_width
     print_table(
-        f"Balance Scale: {N_TRAIN} training and {len(y) - N_TRAIN} test rows, {n_splits} splits: means, seconds: median",
+        f"Balance Scale: {N_TRAIN} training and {len(y) - N_TRAIN} test rows, mean of {n_splits} splits",
         HEADER,
         model_rows(results),
     )

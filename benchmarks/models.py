@@ -87,7 +87,7 @@ class Result:
         return [*scores, number(self.vectors, 1), seconds(self.seconds)]
 
 
-HEADER = ("model", "MAE", "accuracy", "RPS", "log loss", "vectors", "seconds")
+HEADER = ("model", "MAE", "accuracy", "RPS", "log loss", "vectors", "seconds (median)")
 
 
 def average(results: Sequence[Result]) -> Result:

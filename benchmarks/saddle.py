@@ -47,7 +47,7 @@ def main() -> None:
     results = compare(models, splits, fits={peer: svor_seeds})
 
     print_table(
-        f"Saddle: {N_TRAIN:,} training and {N_TEST:,} test rows, {N_SEEDS} seeds: means, seconds: median",
+        f"Saddle: {N_TRAIN:,} training and {N_TEST:,} test rows, mean of {N_SEEDS} seeds",
         HEADER,
         model_rows({"the true f": of_truth, **results}),
     )

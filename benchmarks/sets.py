@@ -57,9 +57,7 @@ def main() -> None:
         progress(f"{name}: {X.shape[0]} rows, {X.shape[1]} features")
         splits = [Split.of(X, y, TRAINING_ROWS[name], seed) for seed in range(options.splits)]
         rows += [[name, *row] for row in model_rows(compare(models, splits))]
-    print_table(
-        f"Benchmark sets, {options.splits} splits: means, seconds: median", ["set", *HEADER], rows, n_text=2
-    )
+    print_table(f"Benchmark sets, mean of {options.splits} splits", ["set", *HEADER], rows, n_text=2)
     print_machine()
 
 
