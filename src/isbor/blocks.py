@@ -24,12 +24,14 @@ T = TypeVar("T")
 
 # Kernel values of one block: small enough for the caches, large enough to hide the interpreter.
 _BLOCK_VALUES = 400_000
+_MAX_BLOCK_VALUES = 4_000_000  # what a block may hold at the most, 32 MB
 
 
-def row_blocks(n_rows: int, n_columns: int, *, start: int = 0) -> list[slice]:
-    """Cut rows start … n_rows into blocks that hold about 3 MB in `n_columns` columns each."""
-    size = min(max(_BLOCK_VALUES // max(n_columns, 1), 128), 8192)
-    return [slice(i, min(i + size, n_rows)) for i in range(start, n_rows, size)]
+def row_blocks(n_rows: int, n_columns: int) -> list[slice]:
+    """Cut the rows into blocks for functions of `n_columns` columns."""
+    size = min(max(_BLOCK_VALUES // max(n_columns, 1), 2048), 8192)
+    size = min(size, max(_MAX_BLOCK_VALUES // max(n_columns, 1), 128))
+    return [slice(i, min(i + size, n_rows)) for i in range(0, n_rows, size)]
 
 
 class _SingleThreadedBlas:
@@ -93,7 +95,7 @@ class Workers:
         if self._pool is None or len(blocks) < 2:
             yield from map(function, blocks)
             return
-        ahead = 2 * self.n_threads
+        ahead = self.n_threads
         pending: deque[Future[T]] = deque()
         for block in blocks:
             pending.append(self._pool.submit(function, block))

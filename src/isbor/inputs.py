@@ -94,26 +94,21 @@ def canonical_rows(
     weight : (n,) nonnegative
     salt : chooses among the pseudo-random orders
     """
-    kept = np.flatnonzero(weight > 0)
     key = _hash_rows(X, y, salt)
+    kept = np.flatnonzero(weight > 0)
     order = kept[np.argsort(key[kept], kind="stable")]
-    X, y, weight, key = X[order], y[order], weight[order], key[order]
-    same = (key[1:] == key[:-1]) & (y[1:] == y[:-1])
-    candidates = np.flatnonzero(same)
-    same[candidates] = (X[candidates + 1] == X[candidates]).all(axis=1)
-    if same.any():
-        first = np.flatnonzero(np.concatenate(([True], ~same)))
-        weight = np.add.reduceat(weight, first)
-        source = np.minimum.reduceat(order, first)
-        X, y = X[first], y[first]
-    else:
-        source = order
-    interleaved = _interleave(y)
-    X, y, weight, source = X[interleaved], y[interleaved], weight[interleaved], source[interleaved]
-    scaling = _standardise(X, weight)
-    X -= scaling.mean
-    X *= scaling.factor
-    return TrainingRows(X, y, weight, source), scaling
+    # Equal rows have equal keys; rows of equal keys are compared.
+    same = (key[order[1:]] == key[order[:-1]]) & (y[order[1:]] == y[order[:-1]])
+    twins = np.flatnonzero(same)
+    same[twins] = (X[order[twins + 1]] == X[order[twins]]).all(axis=1)
+    first = np.flatnonzero(np.concatenate(([True], ~same)))
+    merged = np.add.reduceat(weight[order], first)
+    source = np.minimum.reduceat(order, first)
+
+    interleaved = _interleave(y[source])
+    source, merged = source[interleaved], merged[interleaved]
+    X = X[source]
+    return TrainingRows(X, y[source], merged, source), _standardise(X, merged)
 
 
 def _hash_rows(X: FloatArray, y: IntArray, salt: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
@@ -141,16 +136,19 @@ def _interleave(y: IntArray) -> IntArray:
 
 
 def _standardise(X: FloatArray, weight: FloatArray) -> Scaling:
-    """Return mean and factor of each feature, safe for values near the limits of floats."""
+    """Standardise the rows in place; safe for values near the limits of floats."""
     share = weight / weight.sum()
     mean = share @ X
-    deviation = X - mean
-    reach = np.abs(deviation).max(axis=0)
+    low, high = X.min(axis=0), X.max(axis=0)
+    reach = np.maximum(high - mean, mean - low)
     # A constant feature deviates from its rounded mean by rounding alone.
-    varying = reach > 1e-13 * np.abs(X).max(axis=0)
-    deviation /= np.where(reach > 0, reach, 1.0)
-    deviation *= deviation
-    spread = reach * np.sqrt(share @ deviation)
-    factor = np.zeros_like(spread)
-    factor[varying] = 1.0 / spread[varying]
+    varying = reach > 1e-13 * np.maximum(np.abs(low), np.abs(high))
+    unit = np.where(varying, reach, 1.0)
+    X -= mean
+    X /= unit
+    X[:, ~varying] = 0.0
+    spread = np.sqrt(np.einsum("i,ij,ij->j", share, X, X))
+    X /= np.where(varying, spread, 1.0)
+    factor = np.zeros_like(unit)
+    factor[varying] = 1.0 / (unit * spread)[varying]
     return Scaling(mean, factor)

@@ -49,8 +49,8 @@ class ISBOR(LatentClassifier):
         means fewer functions.
     solver : "gram" or "sequential", default="gram"
         "gram" streams over the rows and selects in the space of inner products: time linear in the number
-        of rows, memory independent of it. "sequential" is the paper's Algorithm 1, corrected: one move at a
-        time on the dense N × N matrix, for small problems.
+        of rows, and no more memory than a few copies of X. "sequential" is the paper's Algorithm 1,
+        corrected: one move at a time on the dense N × N matrix, for small problems.
     classes : sequence of labels, default=None
         All labels, lowest first. Needed for strings; for others it names levels that may be missing from y.
     class_weight : dict, "balanced" or None, default=None

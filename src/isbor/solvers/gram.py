@@ -18,7 +18,7 @@ the model shrinks to what pays. Where rows are many, both run on a stratified sa
 rows), which then grows by a constant factor a stage: only the last passes see all rows.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -150,33 +150,47 @@ def _one_pass(
     workers: Workers,
     recorder: Recorder,
 ) -> SparseModel:
-    """Expand over the active and the fresh candidates, move, settle; return the old model if none pays."""
+    """Make the moves of one pass and record them; return the old model if none pays."""
     candidates = np.concatenate([model.chosen, fresh])
-    active = np.arange(len(model.chosen))
     weights = np.concatenate([model.mode.weights, np.zeros(len(fresh))])
     expansion = expand(rows, dictionary.basis(candidates), weights, model.mode.thresholds, workers)
+
+    def settle_at(after: Gaussian) -> SparseModel:
+        weights, thresholds = _starting_point(expansion, after)
+        return settle(rows, dictionary, candidates[after.active], after.alpha, weights, thresholds, workers)
+
+    try:
+        moves, moved = _moves_that_pay(expansion, model, stage, settle_at)
+    except UnresolvedError:  # the model itself is at the edge of what arithmetic resolves: leave it
+        moves, moved = [], model
+    recorder.record_pass(dictionary.rows, len(rows), candidates, moves, model, moved, stage.size_prior)
+    return moved
+
+
+def _moves_that_pay(
+    expansion: Expansion,
+    model: SparseModel,
+    stage: _Stage,
+    settle_at: Callable[[Gaussian], SparseModel],
+) -> tuple[list[Move], SparseModel]:
+    """Return moves after which the recomputed objective is no lower, and the model after them."""
+    n_active = len(model.chosen)
     quadratic = gram_model(expansion)
-    before = condition(quadratic, active, model.mode.alpha)
-    max_moves = 100 + 10 * len(candidates)
-    max_additions = min(max(10, len(active)), stage.max_functions - len(active))
+    before = condition(quadratic, np.arange(n_active), model.mode.alpha)
+    max_additions = min(max(10, n_active), stage.max_functions - n_active)
+    max_moves = 100 + 10 * len(expansion.weights)
     while max_moves:
         after, moves = _make_moves(quadratic, before, stage, max_moves, max_additions)
         if not moves:
             break
-        weights, thresholds = _starting_point(expansion, after)
-        chosen = candidates[after.active]
         try:
-            moved = settle(rows, dictionary, chosen, after.alpha, weights, thresholds, workers)
+            moved = settle_at(after)
+            if moved.objective(stage.size_prior) >= model.objective(stage.size_prior):
+                return moves, moved
         except UnresolvedError:
-            moved = None
-        if moved and moved.objective(stage.size_prior) >= model.objective(stage.size_prior):
-            recorder.record_pass(
-                dictionary.rows, len(rows), candidates, moves, model, moved, stage.size_prior
-            )
-            return moved
+            pass
         max_moves = len(moves) // 2
-    recorder.record_pass(dictionary.rows, len(rows), candidates, [], model, model, stage.size_prior)
-    return model
+    return [], model
 
 
 def _make_moves(
@@ -189,9 +203,13 @@ def _make_moves(
         move = best_move(state, quadratic.floor, size_prior=stage.size_prior, may_add=additions_left > 0)
         if move is None or move.gain < stage.worthwhile:
             break
-        state = apply_move(quadratic, state, move)
-        if residual(quadratic, state) > _DRIFT:
-            state = condition(quadratic, state.active, state.alpha)
+        after = apply_move(quadratic, state, move)
+        if residual(quadratic, after) > _DRIFT:
+            try:
+                after = condition(quadratic, after.active, after.alpha)
+            except UnresolvedError:
+                break
+        state = after
         additions_left -= move.kind == "add"
         moves.append(move)
     return state, moves
