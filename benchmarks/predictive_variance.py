@@ -1,8 +1,8 @@
 """Which variance of the score gives the best class probabilities: Gaussians against importance sampling.
 
-The exact posterior of weights and thresholds, at the fitted prior precisions, is sampled by weighting draws from a
-heavy-tailed version of its Laplace approximation. P(y ≤ k) on new rows is then an average; the table shows how far
-each Gaussian formula is from it.
+The exact posterior of weights and thresholds, at the fitted prior precisions, is sampled by weighting draws
+from a heavy-tailed version of its Laplace approximation. P(y ≤ k) on new rows is then an average; the table
+shows how far each Gaussian formula is from it.
 """
 
 from collections.abc import Callable
