@@ -444,6 +444,12 @@ def test_bad_weights_are_refused():
         ISBOR().fit(X_OK, Y_OK, sample_weight=(Y_OK == 1).astype(float))
 
 
+def test_too_many_rows_for_the_dense_solver_are_refused_at_once():
+    X = np.arange(20_001.0)[:, None]
+    with pytest.raises(ValueError, match="20001 distinct rows.*at most 20000.*solver='gram'"):
+        ISBOR(solver="sequential").fit(X, np.arange(20_001) % 2)
+
+
 def test_wrong_number_of_columns_is_refused(fitted):
     with pytest.raises(ValueError, match="X has 3 features, but ISBOR is expecting 2"):
         fitted.predict(np.ones((4, 3)))

@@ -30,6 +30,8 @@ from isbor.trace import Callback, Step, StopReason
 
 __all__ = ["ISBOR"]
 
+_MAX_DENSE_ROWS = 20_000  # 3.2 GB
+
 
 class ISBOR(LatentClassifier):
     """Incremental sparse Bayesian ordinal regression.
@@ -50,7 +52,8 @@ class ISBOR(LatentClassifier):
     solver : "gram" or "sequential", default="gram"
         "gram" streams over the rows and selects in the space of inner products: time linear in the number
         of rows, and no more memory than a few copies of X. "sequential" is the paper's Algorithm 1,
-        corrected: one move at a time on the dense N × N matrix, for small problems.
+        corrected: one move at a time on the dense N × N matrix, for small problems (with
+        gamma="evidence" the width is still chosen by the gram solver).
     classes : sequence of labels, default=None
         All labels, lowest first. Needed for strings; for others it names levels that may be missing from y.
     class_weight : dict, "balanced" or None, default=None
@@ -230,6 +233,11 @@ class ISBOR(LatentClassifier):
         salt = 0 if self.random_state is None else check_random_state(self.random_state).randint(1, 2**31)
         rows, scaling = canonical_rows(X, np.searchsorted(observed, labels.codes), weight, salt=salt)
         rows = rows.in_fewer_dimensions()
+        if self.solver == "sequential" and len(rows) > _MAX_DENSE_ROWS:
+            raise ValueError(
+                f"X holds {len(rows)} distinct rows; solver='sequential' keeps a matrix of rows × rows and takes "
+                f"at most {_MAX_DENSE_ROWS}. Use solver='gram', or fit a sample of the rows."
+            )
         callback = self._progress()
         with Workers(self.n_jobs) as workers:
             gamma, start, trials = self._width(rows, workers, callback)
