@@ -235,8 +235,8 @@ class ISBOR(LatentClassifier):
         rows = rows.in_fewer_dimensions()
         if self.solver == "sequential" and len(rows) > _MAX_DENSE_ROWS:
             raise ValueError(
-                f"X holds {len(rows)} distinct rows; solver='sequential' keeps a matrix of rows × rows and takes "
-                f"at most {_MAX_DENSE_ROWS}. Use solver='gram', or fit a sample of the rows."
+                f"X holds {len(rows)} distinct rows; solver='sequential' keeps a matrix of rows × rows "
+                f"and takes at most {_MAX_DENSE_ROWS}. Use solver='gram', or fit a sample of the rows."
             )
         callback = self._progress()
         with Workers(self.n_jobs) as workers:
