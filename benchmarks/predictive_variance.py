@@ -16,7 +16,7 @@ from isbor.basis import RadialBasis, RowDictionary
 from isbor.blocks import Workers
 from isbor.inputs import TrainingRows, canonical_rows
 from isbor.likelihood import ordinal_probit
-from isbor.posterior import Mode
+from isbor.posterior import Mode, posterior_precision
 from isbor.solvers.gram import GramSettings, solve_gram
 from isbor.solvers.model import Recorder, initial_model
 
@@ -73,7 +73,8 @@ def sampled(
     w, b = draws[:, :m], draws[:, m:]
     ends = np.full((len(b), 1), np.inf)
     cuts = np.hstack([-ends, b, ends])
-    log_posterior = -0.5 * w**2 @ mode.alpha
+    beta = mode.expansion.threshold_precision
+    log_posterior = -0.5 * w**2 @ mode.alpha - 0.5 * beta * (b**2).sum(axis=1)
     for i, y in enumerate(rows.y):
         f = w @ basis(rows.X[i : i + 1])[0]
         log_posterior += rows.weight[i] * ordinal_probit(f, cuts[:, y], cuts[:, y + 1]).log_p
@@ -119,8 +120,7 @@ def main() -> None:
             start = initial_model(rows, dictionary, workers)
             model, _ = solve_gram(rows, dictionary, start, GramSettings(), workers, Recorder("fit"))
         basis, mode = dictionary.basis(model.chosen), model.mode
-        prior = np.append(mode.alpha, np.zeros(len(mode.thresholds)))
-        precision = mode.expansion.precision + np.diag(prior)
+        precision = posterior_precision(mode)
         phi = basis(scaling(new))
         exact, effective = sampled(rows, basis, mode, phi, precision)
         errors = [np.abs(p - exact).mean() for p in gaussian(basis, mode, phi, precision)]

@@ -210,7 +210,7 @@ class _LinearBasis:
 class LinearOrderedProbit:
     """The textbook model: a linear score, cut by thresholds under Gaussian noise; maximum likelihood.
 
-    It is our own likelihood with the features as basis functions and no prior.
+    It is our own likelihood with the features as basis functions and no prior on their slopes.
     """
 
     def fit(self, X: FloatArray, y: IntArray) -> Self:

@@ -1,11 +1,11 @@
 r"""The evidence, one basis function at a time, in Gram space.
 
 Around a point θ0 = (w0, b0) the log likelihood is the quadratic with gradient g and precision Γ.
-Thresholds are always in the model under a flat prior, so they are integrated out once:
+Thresholds are always in the model, with prior precision β, so they are integrated out once:
 
 .. math::
-    G = \Gamma_{ww} - \Gamma_{wb}\Gamma_{bb}^{-1}\Gamma_{bw}, \qquad
-    h = G w_0 + g_w - \Gamma_{wb}\Gamma_{bb}^{-1} g_b .
+    G = \Gamma_{ww} - \Gamma_{wb}(\Gamma_{bb} + \beta)^{-1}\Gamma_{bw}, \qquad
+    h = G w_0 + g_w - \Gamma_{wb}(\Gamma_{bb} + \beta)^{-1} (g_b - \beta b_0) .
 
 What remains is a linear Gaussian model in the weights. For the active set A with precisions α,
 
@@ -104,11 +104,14 @@ def gram_model(expansion: Expansion) -> GramModel:
     """Integrate the thresholds out of a second-order expansion."""
     n = len(expansion.weights)
     cross = expansion.precision[:n, n:]
-    projected = factorise(expansion.precision[n:, n:]).solve(cross.T)
+    beta = expansion.threshold_precision
+    inside = expansion.precision[n:, n:] + beta * np.eye(len(expansion.thresholds))
+    projected = factorise(inside).solve(cross.T)
     floor = rounding_floor(np.diag(expansion.precision)[:n], float(expansion.precision[n:, n:].sum()))
     gram = expansion.precision[:n, :n] - cross @ projected
     gram = 0.5 * (gram + gram.T)
-    gradient = expansion.gradient[:n] - projected.T @ expansion.gradient[n:]
+    slope = expansion.gradient[n:] - beta * expansion.thresholds
+    gradient = expansion.gradient[:n] - projected.T @ slope
     return GramModel(gram, gram @ expansion.weights + gradient, floor)
 
 

@@ -1,16 +1,23 @@
 r"""The mode of weights and thresholds, and the Laplace approximation around it.
 
-With prior precisions α for the weights and a flat prior for the thresholds, θ = (w, b) has
+The weights have prior precisions α, the thresholds a common one,
 
-.. math:: \ln p(\theta \mid y) = \ell(w, b) - \tfrac12 w^\top A w + \text{const},
+.. math:: b_k \sim N(0, 1/\beta), \qquad 1/\beta = 1 + \operatorname{Var} f,
+
+the variance of score plus noise: thresholds lie where the latent response does. Then θ = (w, b) has
+
+.. math:: \ln p(\theta \mid y) = \ell(w, b) - \tfrac12 w^\top A w - \tfrac\beta2 b^\top b + \text{const},
 
 jointly concave because the noise is log-concave: one Newton iteration finds weights and thresholds
-together. A step is halved until the thresholds stay in order and the objective rises enough. Around
-the mode, :math:`\theta \sim N(\hat\theta, P^{-1})` with :math:`P = \Gamma + \mathrm{diag}(\alpha, 0)`, and
+together (β follows the iterates). A step is halved until the thresholds stay in order and the objective
+rises enough. Around the mode, :math:`\theta \sim N(\hat\theta, P^{-1})` with
+:math:`P = \Gamma + \mathrm{diag}(\alpha, \beta)`, and
 
 .. math::
-    \ln p(y \mid \alpha) \approx \ell - \tfrac12 w^\top A w + \tfrac12 \ln|A| - \tfrac12 \ln|P|
-    + \tfrac{r-1}2 \ln 2\pi .
+    \ln p(y \mid \alpha) \approx \ell - \tfrac12 w^\top A w - \tfrac\beta2 b^\top b
+    + \tfrac12 \ln|A| + \tfrac{r-1}2 \ln \beta - \tfrac12 \ln|P| .
+
+Nothing in it depends on the unit of the score: (w, b, σ, α, β) → (cw, cb, cσ, α/c², β/c²) changes nothing.
 """
 
 from collections.abc import Callable
@@ -31,6 +38,7 @@ __all__ = [
     "factorise",
     "find_mode",
     "log_evidence",
+    "posterior_precision",
     "starting_thresholds",
 ]
 
@@ -123,21 +131,21 @@ def find_mode(
     below `tolerance`, or when no step raises the objective in floating point.
     """
     m = len(alpha)
-    prior = np.concatenate([alpha, np.zeros(len(thresholds))])
     here = expand_at(weights, thresholds)
     for _ in range(max_steps):
+        prior = _prior_precision(here, alpha)
         theta = np.concatenate([here.weights, here.thresholds])
         gradient = here.gradient - prior * theta
         direction = factorise(_add_diagonal(here.precision, prior)).solve(gradient)
         decrement = float(gradient @ direction)
         if decrement < tolerance:
             break
-        height = _log_posterior(here, alpha)
+        height = here.log_likelihood - 0.5 * float(prior @ theta**2)
         step = _longest_ordered_step(here.thresholds, direction[m:])
         for _ in range(40):
             moved = theta + step * direction
             trial = expand_at(moved[:m], moved[m:])
-            if _log_posterior(trial, alpha) >= height + 1e-4 * step * decrement:
+            if trial.log_likelihood - 0.5 * float(prior @ moved**2) >= height + 1e-4 * step * decrement:
                 break
             step *= 0.5
         else:
@@ -152,27 +160,34 @@ def condition_thresholds(expansion: Expansion, weights: FloatArray) -> tuple[Flo
     The share is less than one where the whole way would put the thresholds out of order.
     """
     n = len(expansion.weights)
-    pull = expansion.gradient[n:] - expansion.precision[n:, :n] @ (weights - expansion.weights)
-    direction = factorise(expansion.precision[n:, n:]).solve(pull)
+    beta = np.full(len(expansion.thresholds), expansion.threshold_precision)
+    slope = expansion.gradient[n:] - beta * expansion.thresholds
+    pull = slope - expansion.precision[n:, :n] @ (weights - expansion.weights)
+    direction = factorise(_add_diagonal(expansion.precision[n:, n:], beta)).solve(pull)
     step = _longest_ordered_step(expansion.thresholds, direction)
     return expansion.thresholds + step * direction, step
 
 
+def posterior_precision(mode: Mode) -> FloatArray:
+    """Return P, the precision of (w, b) around the mode."""
+    return _add_diagonal(mode.expansion.precision, _prior_precision(mode.expansion, mode.alpha))
+
+
 def log_evidence(mode: Mode) -> float:
-    """Return the Laplace approximation of ln p(y | α), thresholds integrated under a flat prior."""
-    t = len(mode.thresholds)
-    prior = np.concatenate([mode.alpha, np.zeros(t)])
-    factor = factorise(_add_diagonal(mode.expansion.precision, prior))
+    """Return the Laplace approximation of ln p(y | α)."""
+    prior = _prior_precision(mode.expansion, mode.alpha)
+    theta = np.concatenate([mode.weights, mode.thresholds])
     return (
-        _log_posterior(mode.expansion, mode.alpha)
-        + 0.5 * float(np.log(mode.alpha).sum())
-        - 0.5 * factor.log_determinant
-        + 0.5 * t * float(np.log(2.0 * np.pi))
+        mode.expansion.log_likelihood
+        - 0.5 * float(prior @ theta**2)
+        + 0.5 * float(np.log(prior).sum())
+        - 0.5 * factorise(posterior_precision(mode)).log_determinant
     )
 
 
-def _log_posterior(expansion: Expansion, alpha: FloatArray) -> float:
-    return expansion.log_likelihood - 0.5 * float(alpha @ expansion.weights**2)
+def _prior_precision(expansion: Expansion, alpha: FloatArray) -> FloatArray:
+    beta = np.full(len(expansion.thresholds), expansion.threshold_precision)
+    return np.concatenate([alpha, beta])
 
 
 def _add_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArray:

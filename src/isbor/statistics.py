@@ -42,6 +42,12 @@ class Expansion:
     log_likelihood: float
     gradient: FloatArray  # (n + r-1,), weights first
     precision: FloatArray  # (n + r-1, n + r-1), Γ
+    score_variance: float  # weighted variance of the rows' scores
+
+    @property
+    def threshold_precision(self) -> float:
+        """Prior precision β of the thresholds: one over the variance of score plus noise."""
+        return 1.0 / (1.0 + self.score_variance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +67,11 @@ def expand(
     n, t = len(basis), len(thresholds)
     cuts = edges(thresholds)
 
-    def block_terms(block: slice) -> tuple[float, FloatArray, FloatArray, FloatArray, FloatArray]:
+    def block_terms(block: slice) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
         phi = basis(rows.X[block])
         y, v = rows.y[block], rows.weight[block]
-        terms = ordinal_probit(phi @ weights, cuts[y], cuts[y + 1])
+        f = phi @ weights
+        terms = ordinal_probit(f, cuts[y], cuts[y + 1])
         # Columns: the gradient in f, then the mixed derivatives of f with each threshold. Edges 0 and
         # t + 1 are infinite: their terms are zero and their columns are dropped.
         mixed = np.zeros((len(y), t + 3))
@@ -80,15 +87,16 @@ def expand(
         for k, summand in enumerate(summands):
             by_class[k] = np.bincount(y, v * summand, minlength=t + 1)
         phi *= np.sqrt(v * terms.curvature)[:, None]
-        return float(v @ terms.log_p), products[:, 0], products[:, 2:-1], by_class, phi.T @ phi
+        sums = np.array([v @ terms.log_p, v.sum(), v @ f, v @ f**2])
+        return sums, products[:, 0], products[:, 2:-1], by_class, phi.T @ phi
 
-    log_likelihood = 0.0
+    sums = np.zeros(4)
     g = np.zeros(n)
     cross = np.zeros((n, t))
     by_class = np.zeros((5, t + 1))
     gram = np.zeros((n, n))
     for part in workers.map(block_terms, row_blocks(len(rows), n)):
-        log_likelihood += part[0]
+        sums += part[0]
         g += part[1]
         cross += part[2]
         by_class += part[3]
@@ -106,7 +114,9 @@ def expand(
         - np.diag(tie[1:-1], -1)
     )
     gradient = np.concatenate([g, upper[:-1] - lower[1:]])
-    return Expansion(weights, thresholds, log_likelihood, gradient, precision)
+    log_likelihood, total, first, second = sums.tolist()
+    variance = max(second / total - (first / total) ** 2, 0.0)
+    return Expansion(weights, thresholds, log_likelihood, gradient, precision, variance)
 
 
 def score_range(rows: TrainingRows, basis: Basis, weights: FloatArray, workers: Workers) -> ScoreRange:

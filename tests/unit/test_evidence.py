@@ -27,7 +27,8 @@ def dense_evidence(expansion, active, alpha):
     theta = np.concatenate([expansion.weights, expansion.thresholds])
     linear = expansion.precision @ theta + expansion.gradient
     chosen = np.concatenate([active, np.arange(n, len(theta))])
-    return dense.quadratic_evidence(expansion.precision[np.ix_(chosen, chosen)], linear[chosen], alpha)
+    prior = np.append(alpha, np.full(len(theta) - n, expansion.threshold_precision))
+    return dense.quadratic_evidence(expansion.precision[np.ix_(chosen, chosen)], linear[chosen], prior)
 
 
 def random_moves(model, state, rng, count):
@@ -91,7 +92,7 @@ def test_sparsity_and_quality_by_their_definitions(expansion):
     state = condition(model, active, alpha)
     chosen = np.concatenate([active, np.arange(n, len(expansion.gradient))])
     joint = expansion.precision[np.ix_(chosen, chosen)] + np.diag(
-        np.concatenate([alpha, np.zeros(len(chosen) - 3)])
+        np.append(alpha, np.full(len(chosen) - 3, expansion.threshold_precision))
     )
     theta = np.concatenate([expansion.weights, expansion.thresholds])
     linear = expansion.precision @ theta + expansion.gradient

@@ -31,10 +31,14 @@ def test_mode_is_where_another_optimiser_finds_it():
     rows = small_rows()
     mode, basis = mode_of(rows)
     phi, m = basis(rows.X), len(ALPHA)
+    f = phi @ mode.weights
+    beta = 1 / (1 + np.cov(f, aweights=rows.weight, ddof=0))
+    assert_allclose(mode.expansion.threshold_precision, beta)
 
     def descent(theta):  # thresholds by their logarithmic gaps, so that any point is ordered
         b = np.cumsum(np.concatenate([theta[m : m + 1], np.exp(theta[m + 1 :])]))
-        return 0.5 * ALPHA @ theta[:m] ** 2 - dense.log_likelihood(phi, rows.y, rows.weight, theta[:m], b)
+        log_prior = -0.5 * ALPHA @ theta[:m] ** 2 - 0.5 * beta * b @ b
+        return -log_prior - dense.log_likelihood(phi, rows.y, rows.weight, theta[:m], b)
 
     start = np.concatenate([np.zeros(m), [-1.0], np.zeros(len(mode.thresholds) - 1)])
     found = minimize(descent, start, method="BFGS", options={"gtol": 1e-7})
@@ -53,7 +57,8 @@ def test_mode_has_no_slope_and_ordered_thresholds_from_a_bad_start():
             np.array([50.0, -80.0, 20.0, 0.0, 30.0]),
             np.array([0.0, 1e-6, 40.0]),
         )
-    slope = mode.expansion.gradient - np.concatenate([1e-4 * ALPHA * mode.weights, np.zeros(3)])
+    beta = mode.expansion.threshold_precision
+    slope = mode.expansion.gradient - np.concatenate([1e-4 * ALPHA * mode.weights, beta * mode.thresholds])
     size = np.sqrt(np.diag(mode.expansion.precision))
     assert np.abs(slope / size).max() < 1e-4
     assert np.all(np.diff(mode.thresholds) > 0)
@@ -71,9 +76,10 @@ def test_log_evidence_is_the_laplace_formula():
     mode, basis = mode_of(rows)
     phi, m = basis(rows.X), len(ALPHA)
     theta = np.concatenate([mode.weights, mode.thresholds])
+    precision = np.append(ALPHA, np.full(len(mode.thresholds), mode.expansion.threshold_precision))
 
     def log_posterior(theta):
-        log_prior = 0.5 * (np.log(ALPHA / (2 * np.pi)) - ALPHA * theta[:m] ** 2).sum()
+        log_prior = 0.5 * (np.log(precision / (2 * np.pi)) - precision * theta**2).sum()
         return dense.log_likelihood(phi, rows.y, rows.weight, theta[:m], theta[m:]) + log_prior
 
     _, log_det = np.linalg.slogdet(-dense.hessian(log_posterior, theta))
@@ -82,31 +88,39 @@ def test_log_evidence_is_the_laplace_formula():
 
 
 @pytest.mark.parametrize("c", [0.2, 7.0])
-def test_noise_is_a_gauge(c):
-    """(w, b, σ, α) → (cw, cb, cσ, α/c²) changes nothing but the evidence, by (r-1) ln c."""
+@pytest.mark.parametrize("flat", [True, False])
+def test_noise_is_a_gauge(c, flat):
+    """(w, b, σ, α, β) → (cw, cb, cσ, α/c², β/c²) changes neither the likelihood nor the mode.
+
+    Under a flat prior of the thresholds the evidence shifts by (r-1) ln c; under the proper one not at all.
+    """
     rows = small_rows()
     mode, basis = mode_of(rows, tolerance=1e-16)
-    phi, m = basis(rows.X), len(ALPHA)
-
-    def log_joint(theta, alpha, sigma):
-        log_prior = 0.5 * (np.log(alpha) - alpha * theta[:m] ** 2).sum()
-        return (
-            dense.log_likelihood(phi, rows.y, rows.weight, theta[:m], theta[m:], sigma)
-            + log_prior
-            - 0.5 * m * np.log(2 * np.pi)
-        )
-
+    phi, m, t = basis(rows.X), len(ALPHA), len(mode.thresholds)
+    beta = np.full(t, mode.expansion.threshold_precision)
     theta = np.concatenate([mode.weights, mode.thresholds])
-    here = log_joint(theta, ALPHA, 1.0)
-    there = log_joint(c * theta, ALPHA / c**2, c)
-    assert_allclose(there, here - m * np.log(c), rtol=1e-12)  # densities of cw are 1/c of those of w
-    slope = dense.gradient(lambda t: log_joint(t, ALPHA / c**2, c), c * theta)
-    assert_allclose(slope, 0.0, atol=1e-5)
-    # The evidence, with its Hessian in the scaled coordinates.
-    precision = mode.expansion.precision + np.diag(np.concatenate([ALPHA, np.zeros(len(theta) - m)]))
-    _, log_det = np.linalg.slogdet(precision / c**2)
-    scaled = there + 0.5 * len(theta) * np.log(2 * np.pi) - 0.5 * log_det
-    assert_allclose(scaled - log_evidence(mode), len(mode.thresholds) * np.log(c), atol=1e-9)
+
+    def log_joint(theta, precision, sigma):
+        log_prior = 0.5 * (np.log(precision / (2 * np.pi)) - precision * theta**2)
+        if flat:
+            log_prior[m:] = 0.0
+        likelihood = dense.log_likelihood(phi, rows.y, rows.weight, theta[:m], theta[m:], sigma)
+        return likelihood + log_prior.sum()
+
+    def laplace(theta, precision, sigma):
+        prior = np.where(np.arange(m + t) < m, precision, 0.0) if flat else precision
+        curvature = (mode.expansion.precision / sigma**2) + np.diag(prior)
+        _, log_det = np.linalg.slogdet(curvature)
+        return log_joint(theta, precision, sigma) + 0.5 * (m + t) * np.log(2 * np.pi) - 0.5 * log_det
+
+    precision = np.append(ALPHA, beta)
+    one = laplace(theta, precision, 1.0)
+    scaled = laplace(c * theta, precision / c**2, c)
+    assert_allclose(scaled - one, t * np.log(c) if flat else 0.0, atol=1e-9)
+    if not flat:
+        assert_allclose(one, log_evidence(mode), atol=1e-9)
+        slope = dense.gradient(lambda x: log_joint(x, precision / c**2, c), c * theta)
+        assert_allclose(slope, 0.0, atol=1e-5)
 
 
 def test_factor_solves_and_measures_badly_scaled_matrices():

@@ -11,6 +11,7 @@ from isbor.basis import RowDictionary
 from isbor.blocks import Workers
 from isbor.inputs import canonical_rows
 from isbor.likelihood import edges, ordinal_probit
+from isbor.posterior import posterior_precision
 from isbor.predictive import (
     LatentModel,
     class_probabilities,
@@ -155,7 +156,7 @@ def test_variance_and_probabilities_against_importance_sampling(seed, gamma):
     mean, variance = LatentModel.from_mode(scaling, basis, mode).moments(new)
     phi = basis(scaling(new))
 
-    precision = mode.expansion.precision + np.diag(np.append(mode.alpha, np.zeros(len(mode.thresholds))))
+    precision, beta = posterior_precision(mode), mode.expansion.threshold_precision
     centre = np.append(mode.weights, mode.thresholds)
 
     def weighted(draws, log_density):
@@ -163,7 +164,8 @@ def test_variance_and_probabilities_against_importance_sampling(seed, gamma):
         cuts = np.column_stack([np.full(len(b), -np.inf), b, np.full(len(b), np.inf)])
         scores = w @ basis(rows.X).T
         log_p = ordinal_probit(scores.ravel(), cuts[:, rows.y].ravel(), cuts[:, rows.y + 1].ravel()).log_p
-        log_posterior = log_p.reshape(scores.shape).sum(axis=1) - 0.5 * w**2 @ mode.alpha
+        log_prior = -0.5 * w**2 @ mode.alpha - 0.5 * beta * (b**2).sum(axis=1)
+        log_posterior = log_p.reshape(scores.shape).sum(axis=1) + log_prior
         weight = np.exp(log_posterior - log_density - (log_posterior - log_density).max())
         return weight / weight.sum()
 

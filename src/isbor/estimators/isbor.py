@@ -103,7 +103,7 @@ class ISBOR(LatentClassifier):
     feature_scale_ : ndarray of shape (n_features,)
         Standard deviations that the features are divided by; infinite for a constant feature.
     log_evidence_ : float
-        Laplace approximation of the log marginal likelihood, noise 1, thresholds integrated.
+        Laplace approximation of the log marginal likelihood.
     n_iter_ : int
         Passes (gram) or moves (sequential) made, those of vain restarts included.
     trace_ : tuple of Step

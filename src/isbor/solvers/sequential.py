@@ -15,7 +15,7 @@ from isbor.blocks import Workers
 from isbor.evidence import Gaussian, Move, best_move, rounding_floor
 from isbor.inputs import TrainingRows
 from isbor.likelihood import edges, ordinal_probit
-from isbor.posterior import UnresolvedError, factorise
+from isbor.posterior import UnresolvedError, factorise, posterior_precision
 from isbor.solvers.model import Recorder, SparseModel, settle
 from isbor.solvers.restarts import with_restarts
 from isbor.trace import StopReason
@@ -44,8 +44,7 @@ class _Dense:
         mixed[row, y + 1] = -terms.upper_curvature
         towards = np.hstack([terms.curvature[:, None] * active, mixed[:, 1:-1]])
         cross = self.phi.T @ (v[:, None] * towards)
-        precision = model.mode.expansion.precision + np.diag(np.append(model.mode.alpha, np.zeros(t)))
-        covariance = factorise(precision).inverse()
+        covariance = factorise(posterior_precision(model.mode)).inverse()
         square = (v * terms.curvature) @ self.phi**2
         sparsity = square - np.einsum("ij,jk,ik->i", cross, covariance, cross, optimize=True)
         quality = self.phi.T @ (v * terms.score)
