@@ -113,6 +113,7 @@ def main() -> None:
     print("N·n² counts what a symmetric product needs, 2·N·n² what a general one would take.\n")
     small, large = fits[ours, rows // 10], fits[ours, rows]
     print_target(f"time of {rows:,} rows over that of a tenth", large.seconds / small.seconds, 12, 2)
+    print_target("memory of the fit above the data, MB", large.peak, 1500, 0)
     print_target("MAE of ISBOR over that of the true f", large.mae / truth, 1.1, 3)
     print_target("time of ISBOR over that of boosted trees", large.seconds / fits[trees, rows].seconds, 1, 2)
     print_machine()

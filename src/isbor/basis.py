@@ -39,6 +39,8 @@ class RadialBasis:
         np.einsum("ij,ij->i", X, X, out=left[:, d])
         left[:, d + 1] = 1.0
         values = left @ self._right()
+        if self.gamma > 1e6:  # rounding of the exponent is no longer small beside one
+            np.minimum(values, 0.0, out=values)
         return np.exp(values, out=values)
 
     def __call__(self, X: FloatArray) -> FloatArray:
@@ -46,10 +48,6 @@ class RadialBasis:
         values = self.kernel(X)
         values -= self.offset
         return values
-
-    def take(self, columns: IntArray) -> "RadialBasis":
-        """Return some of the functions."""
-        return RadialBasis(self.centres[columns], self.gamma, self.offset[columns])
 
     def _right(self) -> FloatArray:
         squares = np.einsum("ij,ij->i", self.centres, self.centres)

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 __all__ = ["Workers", "row_blocks"]
@@ -69,11 +70,17 @@ def _blas_controller() -> ThreadpoolController:
 _single_threaded_blas = _SingleThreadedBlas()
 
 
+def _all_cores() -> int:
+    """Return the number of cores, or 1 inside a parallel loop of joblib, whose workers share them already."""
+    backend, _ = get_active_backend()
+    return 1 if backend.nesting_level else int(effective_n_jobs(-1))
+
+
 class Workers:
     """A pool of threads for the passes of one fit or one prediction; use it in a `with` statement."""
 
     def __init__(self, n_jobs: int | None = None) -> None:
-        self.n_threads: int = effective_n_jobs(-1 if n_jobs is None else n_jobs)
+        self.n_threads = _all_cores() if n_jobs is None else int(effective_n_jobs(n_jobs))
         self._stack = ExitStack()
         self._pool: ThreadPoolExecutor | None = None
 

@@ -208,7 +208,7 @@ class _LinearBasis:
 
 
 class LinearOrderedProbit:
-    """The textbook model: a linear score, cut by thresholds under Gaussian noise; maximum likelihood.
+    """The textbook model: a linear score, cut by thresholds under Gaussian noise.
 
     It is our own likelihood with the features as basis functions and no prior on their slopes.
     """

@@ -55,7 +55,6 @@ __all__ = [
     "delete",
     "gram_model",
     "optimal_precision",
-    "quadratic_log_evidence",
     "reestimate",
     "residual",
     "rounding_floor",
@@ -137,16 +136,6 @@ def condition(model: GramModel, active: IntArray, alpha: FloatArray) -> Gaussian
     sparsity = np.diag(model.gram) - np.einsum("ij,ij->i", columns @ covariance, columns)
     quality = model.linear - columns @ mean
     return Gaussian(active, alpha, covariance, mean, sparsity, quality)
-
-
-def quadratic_log_evidence(model: GramModel, state: Gaussian) -> float:
-    """Return the log evidence of the quadratic model, up to a constant of the model."""
-    inside = model.gram[np.ix_(state.active, state.active)] + np.diag(state.alpha)
-    return 0.5 * float(
-        model.linear[state.active] @ state.mean
-        + np.log(state.alpha).sum()
-        - (factorise(inside).log_determinant if len(state.active) else 0.0)
-    )
 
 
 def residual(model: GramModel, state: Gaussian) -> float:

@@ -32,7 +32,8 @@ class Scaling:
         """Return the scaled rows, a new array."""
         Z = X - self.mean
         Z *= self.factor
-        return Z
+        # So far out every basis function is zero; beyond, squares would overflow.
+        return np.clip(Z, -1e100, 1e100, out=Z)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +95,13 @@ def canonical_rows(
     weight : (n,) nonnegative
     salt : chooses among the pseudo-random orders
     """
-    key = _hash_rows(X, y, salt)
     kept = np.flatnonzero(weight > 0)
-    order = kept[np.argsort(key[kept], kind="stable")]
+    if len(kept) < len(weight):
+        rows, scaling = canonical_rows(X[kept], y[kept], weight[kept], salt=salt)
+        return replace(rows, source=kept[rows.source]), scaling
+    key = _hash_rows(X, y, salt)
+    # Equal rows by weight, so that their sum does not depend on the order they came in.
+    order = np.lexsort((weight, key))
     # Equal rows have equal keys; rows of equal keys are compared.
     same = (key[order[1:]] == key[order[:-1]]) & (y[order[1:]] == y[order[:-1]])
     twins = np.flatnonzero(same)
@@ -113,15 +118,18 @@ def canonical_rows(
 
 def _hash_rows(X: FloatArray, y: IntArray, salt: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     """Return 64 well-mixed bits of each row (x, y); arithmetic wraps, as hashes do."""
-    multiplier = np.uint64(0x9E3779B97F4A7C15)
     key = y.astype(np.uint64) + np.uint64(salt)
     for column in X.T:
+        if column.min() == column.max():
+            continue  # a constant feature must not matter, not even here
         # Adding 0.0 turns -0.0, which compares equal to 0.0, into it.
-        bits = (column + 0.0).view(np.uint64)
-        for word in (bits, key >> np.uint64(32)):
-            key ^= word
-            key *= multiplier
-        key ^= key >> np.uint64(29)
+        key += (column + 0.0).view(np.uint64)
+        key += np.uint64(0x9E3779B97F4A7C15)
+        # The finaliser of the generator splitmix64.
+        for shift, multiplier in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            key ^= key >> np.uint64(shift)
+            key *= np.uint64(multiplier)
+        key ^= key >> np.uint64(31)
     return key
 
 
@@ -141,8 +149,7 @@ def _standardise(X: FloatArray, weight: FloatArray) -> Scaling:
     mean = share @ X
     low, high = X.min(axis=0), X.max(axis=0)
     reach = np.maximum(high - mean, mean - low)
-    # A constant feature deviates from its rounded mean by rounding alone.
-    varying = reach > 1e-13 * np.maximum(np.abs(low), np.abs(high))
+    varying = (high > low) & (reach > 0)
     unit = np.where(varying, reach, 1.0)
     X -= mean
     X /= unit

@@ -288,7 +288,8 @@ def _natural_order(values: LabelArray) -> LabelArray:
             raise ValueError(
                 f"Unknown label type: continuous. y holds {_count_and_first(broken)} not whole "
                 f"({values[np.argmax(broken)].item()!r}); ordered classes are needed. "
-                "Bin y (numpy.digitize, pandas.qcut), round it, or list its levels in classes=, lowest first."
+                "Bin y (numpy.digitize, pandas.qcut(..., labels=False)), round it, or list its levels "
+                "in classes=, lowest first."
             )
     return np.unique(values)
 

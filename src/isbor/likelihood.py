@@ -62,7 +62,7 @@ class Derivatives:
     score: FloatArray  # ∂ ln p/∂f
     upper: FloatArray  # ∂ ln p/∂(upper threshold), g1
     lower: FloatArray  # -∂ ln p/∂(lower threshold), g2
-    upper_curvature: FloatArray  # -∂² ln p/∂f∂(upper threshold) with its sign turned, c1
+    upper_curvature: FloatArray  # ∂² ln p/∂f∂(upper threshold), c1
     lower_curvature: FloatArray  # the same for the lower threshold, c2
 
     @property

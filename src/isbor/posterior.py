@@ -9,9 +9,9 @@ the variance of score plus noise: thresholds lie where the latent response does.
 .. math:: \ln p(\theta \mid y) = \ell(w, b) - \tfrac12 w^\top A w - \tfrac\beta2 b^\top b + \text{const},
 
 jointly concave because the noise is log-concave: one Newton iteration finds weights and thresholds
-together (β follows the iterates). A step is halved until the thresholds stay in order and the objective
-rises enough. Around the mode, :math:`\theta \sim N(\hat\theta, P^{-1})` with
-:math:`P = \Gamma + \mathrm{diag}(\alpha, \beta)`, and
+together. (β follows the iterates, so the end is a fixed point: the mode for the β of its own scores.) A
+step is halved until the thresholds stay in order and the objective rises enough. Around the mode,
+:math:`\theta \sim N(\hat\theta, P^{-1})` with :math:`P = \Gamma + \mathrm{diag}(\alpha, \beta)`, and
 
 .. math::
     \ln p(y \mid \alpha) \approx \ell - \tfrac12 w^\top A w - \tfrac\beta2 b^\top b
@@ -112,6 +112,7 @@ class Mode:
 def starting_thresholds(y: IntArray, weight: FloatArray) -> FloatArray:
     """Return the thresholds that give a constant score of zero the observed class frequencies."""
     counts = np.bincount(y, weight)
+    counts += 1e-6 * counts.sum()  # so that a class of next to no weight has a place to start from
     thresholds: FloatArray = ndtri(np.cumsum(counts)[:-1] / counts.sum())
     return thresholds
 
@@ -138,9 +139,9 @@ def find_mode(
         gradient = here.gradient - prior * theta
         direction = factorise(_add_diagonal(here.precision, prior)).solve(gradient)
         decrement = float(gradient @ direction)
-        if decrement < tolerance:
-            break
         height = here.log_likelihood - 0.5 * float(prior @ theta**2)
+        if decrement < max(tolerance, 1e-14 * abs(height)):  # or lost in the rounding of the objective
+            break
         step = _longest_ordered_step(here.thresholds, direction[m:])
         for _ in range(40):
             moved = theta + step * direction

@@ -90,17 +90,39 @@ def log_class_probabilities(mean: FloatArray, variance: FloatArray, thresholds: 
 
 
 def credible_bands(
-    mean: FloatArray, variance: FloatArray, thresholds: FloatArray, level: float, *, n_nodes: int = 200
+    mean: FloatArray, variance: FloatArray, thresholds: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return the central credible interval of each class probability, two arrays of shape (n, r).
 
-    P(y = k | f) is itself uncertain because f is. Its quantiles are those over equally likely scores.
+    P(y = k | f) is itself uncertain because f is. For the two end classes it is monotone in f; for the others
+    it falls with the distance of f from the middle between the thresholds. So its quantiles are its values at
+    quantiles of the score, or of that distance.
     """
-    nodes = ndtri((np.arange(n_nodes) + 0.5) / n_nodes)
-    f = mean[:, None] + np.sqrt(variance)[:, None] * nodes
-    p = class_probabilities(f.ravel(), np.zeros(f.size), thresholds).reshape(*f.shape, -1)
-    lower, upper = np.quantile(p, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=1)
-    return lower, upper
+    tail = 0.5 - 0.5 * level
+    spread = np.sqrt(variance)
+    middle = 0.5 * (thresholds[1:] + thresholds[:-1])
+    bands = []
+    for share in (tail, 1.0 - tail):
+        # The lowest class is likely where the score is low, the others where the distance is short.
+        low = mean + spread * ndtri(1.0 - share)
+        high = mean + spread * ndtri(share)
+        far = _distance_quantile(mean[:, None] - middle, spread[:, None], 1.0 - share)
+        ends = ndtr(thresholds[0] - low), ndtr(high - thresholds[-1])
+        half = 0.5 * np.diff(thresholds)
+        inner = ndtr(half - far) - ndtr(-half - far)
+        bands.append(np.column_stack([ends[0], inner, ends[1]]))
+    return bands[0], bands[1]
+
+
+def _distance_quantile(centre: FloatArray, spread: FloatArray, share: float) -> FloatArray:
+    """Return the quantile of |x| for x ~ N(centre, spread²), elementwise, by bisection."""
+    low, high = np.zeros_like(centre), np.abs(centre) + 10.0 * spread
+    scale = np.where(spread > 0, spread, 1.0)
+    for _ in range(60):
+        x = 0.5 * (low + high)
+        below = ndtr((x - centre) / scale) - ndtr((-x - centre) / scale) < share
+        low, high = np.where(below, x, low), np.where(below, high, x)
+    return np.where(spread > 0, 0.5 * (low + high), np.abs(centre))
 
 
 def decide(mean: FloatArray, variance: FloatArray, thresholds: FloatArray, loss: Loss) -> IntArray:
@@ -149,7 +171,8 @@ def insert_empty_levels(
     that it splits, at an end at the training row nearest to it (`moments` are the predicted means and
     variances of the training rows, shape (n, 2)). All empty levels together get at most a quarter.
     """
-    p = min(1.0 / (total_weight + n_levels), 0.25 / n_levels)
+    # No less than what thresholds in floating point can hold apart.
+    p = min(max(1.0 / (total_weight + n_levels), 1e-9), 0.25 / n_levels)
     mean, spread = moments[:, 0], np.sqrt(1.0 + moments[:, 1])
     below, above = int(observed[0]), n_levels - 1 - int(observed[-1])
     pieces = [[min(np.min(mean + z * spread), thresholds[0] + z)] for z in ndtri(p * np.arange(1, below + 1))]

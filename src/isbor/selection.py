@@ -14,9 +14,9 @@ from isbor.blocks import Workers
 from isbor.inputs import TrainingRows
 from isbor.solvers.gram import GramSettings, solve_gram
 from isbor.solvers.model import Recorder, SparseModel, initial_model, resettle
-from isbor.trace import Callback
+from isbor.trace import Callback, Step
 
-__all__ = ["WidthTrial", "choose_width"]
+__all__ = ["Chosen", "WidthTrial", "choose_width"]
 
 _COARSE_ROWS = 1500
 _FINE_ROWS = 4000
@@ -40,35 +40,47 @@ class WidthTrial:
     n_rows: int  # distinct rows that it was tried on
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A width, the model it led to, and the steps that led there."""
+
+    gamma: float
+    model: SparseModel
+    objective: float
+    steps: tuple[Step, ...]
+
+
 def choose_width(
     rows: TrainingRows,
     n_features: int,
     settings: GramSettings,
     workers: Workers,
     callback: Callback | None = None,
-) -> tuple[float, SparseModel, tuple[WidthTrial, ...]]:
-    """Return the best width, a model to start from at that width, and all that was tried."""
+) -> tuple[Chosen, tuple[WidthTrial, ...]]:
+    """Return the best width with a model to start from, and all that was tried.
+
+    `n_features` counts the features that vary.
+    """
     trials: list[WidthTrial] = []
 
-    def gamma_of(k: int) -> float:
-        return float(2.0 ** (1 + k / 2) / n_features)
-
-    def attempt(sample: TrainingRows, k: int, start: SparseModel | None) -> tuple[float, SparseModel]:
-        gamma = gamma_of(k)
+    def attempt(sample: TrainingRows, k: int, start: Chosen | None) -> Chosen:
+        gamma = 2.0 ** (1 + k / 2) / n_features
         dictionary = RowDictionary(rows, gamma)
-        if start is None:
-            model = initial_model(sample, dictionary, workers)
+        earlier = start.steps if start else ()
+        if start:
+            model = resettle(sample, dictionary, start.model, workers)
         else:
-            model = resettle(sample, dictionary, start, workers)
-        recorder = Recorder("width", callback)
+            model = initial_model(sample, dictionary, workers)
+        recorder = Recorder("width", callback, earlier)
         model, _ = solve_gram(sample, dictionary, model, settings, workers, recorder)
         objective = model.objective(settings.size_prior)
         trials.append(WidthTrial(gamma, model.log_evidence, objective, len(model.chosen), len(sample)))
-        return objective, model
+        return Chosen(gamma, model, objective, (*earlier, *recorder.steps))
 
+    n_levels = int(rows.y.max()) + 1
     settings = replace(settings, first_rows=len(rows), patience=0)
-    sample = rows.head(_COARSE_ROWS)
-    found: dict[int, tuple[float, SparseModel]] = {}
+    sample = rows.head(max(_COARSE_ROWS, 4 * n_levels))
+    found: dict[int, Chosen] = {}
     for widths, margin, patience in (
         (_COARSE_GRID[_START:], _CLEARLY_WORSE, 2),
         (_COARSE_GRID[_START - 1 :: -1], 0.0, 1),
@@ -76,19 +88,19 @@ def choose_width(
         worse = 0
         for k in widths:
             found[k] = attempt(sample, k, None)
-            best = max(found, key=lambda k: found[k][0])
-            worse = worse + 1 if found[k][0] < found[best][0] - margin else 0
+            best = max(found, key=lambda k: found[k].objective)
+            worse = worse + 1 if found[k].objective < found[best].objective - margin else 0
             if worse == patience:
                 break
 
-    sample = rows.head(_FINE_ROWS)
-    if len(sample) > _COARSE_ROWS:
-        found = {best: attempt(sample, best, found[best][1])}
+    if len(sample) < len(rows):
+        sample = rows.head(max(_FINE_ROWS, 4 * n_levels))
+        found = {best: attempt(sample, best, found[best])}
     # More rows can bear a narrower width, so that way first; each way while the objective rises.
     for step in (2, -2, 1, -1):
         while best + step not in found and _COARSE_GRID[0] <= best + step <= _COARSE_GRID[-1]:
-            found[best + step] = attempt(sample, best + step, found[best][1])
-            if found[best + step][0] <= found[best][0]:
+            found[best + step] = attempt(sample, best + step, found[best])
+            if found[best + step].objective <= found[best].objective:
                 break
             best += step
-    return gamma_of(best), found[best][1], tuple(trials)
+    return found[best], tuple(trials)

@@ -20,7 +20,7 @@ from isbor.blocks import Workers, row_blocks
 from isbor.inputs import TrainingRows
 from isbor.likelihood import edges, ordinal_probit
 
-__all__ = ["Basis", "Expansion", "ScoreRange", "expand", "score_range"]
+__all__ = ["Basis", "Expansion", "expand"]
 
 
 class Basis(Protocol):
@@ -42,22 +42,13 @@ class Expansion:
     log_likelihood: float
     gradient: FloatArray  # (n + r-1,), weights first
     precision: FloatArray  # (n + r-1, n + r-1), Γ
-    score_variance: float  # weighted variance of the rows' scores
+    score_mean: float  # of the rows' scores, weighted
+    score_variance: float
 
     @property
     def threshold_precision(self) -> float:
         """Prior precision β of the thresholds: one over the variance of score plus noise."""
         return 1.0 / (1.0 + self.score_variance)
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreRange:
-    """Weighted moments and extremes of the scores of the training rows."""
-
-    mean: float
-    std: float
-    lowest: float
-    highest: float
 
 
 def expand(
@@ -115,21 +106,6 @@ def expand(
     )
     gradient = np.concatenate([g, upper[:-1] - lower[1:]])
     log_likelihood, total, first, second = sums.tolist()
-    variance = max(second / total - (first / total) ** 2, 0.0)
-    return Expansion(weights, thresholds, log_likelihood, gradient, precision, variance)
-
-
-def score_range(rows: TrainingRows, basis: Basis, weights: FloatArray, workers: Workers) -> ScoreRange:
-    """Return mean, standard deviation and extremes of the rows' scores."""
-    total = rows.weight.sum()
-
-    def block_moments(block: slice) -> tuple[float, float, float, float]:
-        f, v = basis(rows.X[block]) @ weights, rows.weight[block]
-        return float(v @ f), float(v @ f**2), float(f.min()), float(f.max())
-
-    parts = np.array(list(workers.map(block_moments, row_blocks(len(rows), len(basis)))))
-    mean = parts[:, 0].sum() / total
-    variance = max(parts[:, 1].sum() / total - mean**2, 0.0)
-    return ScoreRange(
-        float(mean), float(np.sqrt(variance)), float(parts[:, 2].min()), float(parts[:, 3].max())
-    )
+    mean = first / total
+    variance = max(second / total - mean**2, 0.0)
+    return Expansion(weights, thresholds, log_likelihood, gradient, precision, mean, variance)

@@ -9,13 +9,14 @@ __all__ = ["Callback", "MoveKind", "Stage", "Step", "StepKind", "StopReason"]
 
 MoveKind: TypeAlias = Literal["add", "delete", "reestimate"]
 Stage: TypeAlias = Literal["width", "fit"]
-StepKind: TypeAlias = Literal["add", "delete", "reestimate", "mode"]
+StepKind: TypeAlias = Literal["start", "add", "delete", "reestimate", "mode"]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of a fit: a move of one basis function, or the search for the mode that ends a pass.
 
+    A run (at one width, from one starting model) begins with a "start" for each function it starts from.
     After a move, `log_evidence` is the last recomputed value plus the gains predicted since. After
     "mode" it is the Laplace approximation recomputed at the new mode on the pass's rows, so the
     predictions can be checked; its `predicted_gain` is that of the whole pass.
@@ -30,6 +31,7 @@ class Step:
     pass_number: int  # from 1
     n_rows: int  # distinct rows that the pass ran on
     stage: Stage  # the search for a width, or the fit proper
+    run: int  # from 1; the objective rises from pass to pass within a run on the same rows
 
     @property
     def objective(self) -> float:
@@ -50,7 +52,7 @@ Callback: TypeAlias = Callable[[Step], object]
 class StopReason(Enum):
     """Why a fit ended. The value is a sentence."""
 
-    CONVERGED = "A pass over all rows with fresh candidates raised the objective by less than the tolerance."
+    CONVERGED = "Nothing that was tried raised the objective by more than the tolerance."
     MAX_ITER = "The limit on passes or moves was reached before convergence: raise max_iter to go on."
 
     def __str__(self) -> str:

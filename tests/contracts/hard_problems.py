@@ -29,6 +29,8 @@ def named_problems():
     yield "one outlier", np.vstack([X, [[1e9, 0.0, 0.0]]]), np.append(y, 3)
     yield "a rare class", X, np.where(np.arange(120) == 7, 9, y)
     yield "values near the limits", X * 1e300, y
+    yield "small changes of a large value", 1e9 + 1e-5 * X, y
+    yield "400 constant columns", np.hstack([X, np.full((120, 400), 0.1)]), y
 
 
 def random_problem(seed):
@@ -52,7 +54,7 @@ def random_problem(seed):
     y = np.digitize(f, np.sort(rng.choice(f, r - 1)))
     if len(np.unique(y)) < 2:
         y = np.arange(n) % 2
-    weight = rng.choice([0.0, 0.5, 1.0, 7.0], size=n) if rng.random() < 0.3 else np.ones(n)
+    weight = rng.choice([0.0, 0.5, 1.0, 7.0, 1e-17], size=n) if rng.random() < 0.3 else np.ones(n)
     if len(np.unique(y[weight > 0])) < 2:
         weight = np.ones(n)
     return X, y, weight

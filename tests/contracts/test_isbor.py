@@ -10,12 +10,27 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_with_checks
 
 from isbor import ISBOR
 from isbor.datasets import make_balance_scale, make_saddle, saddle_labels
 from isbor.metrics import get_scorer, log_loss, mean_absolute_error
 from isbor.trace import StopReason
+
+
+class MostProbable(ISBOR):
+    """ISBOR as scikit-learn would have it: the prediction is the argmax of everything."""
+
+    def predict(self, X):
+        return super().predict(X, loss="zero_one")
+
+    def decision_function(self, X):
+        log_p = self.predict_log_proba(X)
+        return log_p[:, 1] - log_p[:, 0] if len(self.classes_) == 2 else log_p
+
+
+def test_the_failing_check_fails_for_the_median_alone():
+    check_classifiers_train("MostProbable", MostProbable())
 
 
 def expected_failures(estimator):
@@ -76,6 +91,15 @@ def test_pure_noise_costs_little_against_the_class_frequencies():
     loss = log_loss(new, model.predict_proba(rng.normal(size=(5000, 3))), labels=[0, 1, 2])
     assert loss < log_loss(new, frequencies, labels=[0, 1, 2]) + 0.05
     assert model.n_relevance_ <= 6
+
+
+def test_constant_columns_are_harmless(noisy):
+    X, y = noisy
+    model = ISBOR().fit(X, y)
+    padded = np.hstack([X, np.full((len(X), 300), 0.1)])
+    again = ISBOR().fit(padded, y)
+    assert again.gamma_ == model.gamma_
+    assert_allclose(again.predict_proba(padded), model.predict_proba(X), atol=0.1)
 
 
 # --- Its attributes ----------------------------------------------------------------------------------------
@@ -247,8 +271,30 @@ def passes(trace):
     """Group the steps of a trace by pass; the last step of each is the mode."""
     groups = {}
     for step in trace:
-        groups.setdefault(step.pass_number, []).append(step)
+        if step.kind != "start":
+            groups.setdefault(step.pass_number, []).append(step)
     return list(groups.values())
+
+
+@pytest.mark.parametrize("arguments", [{}, {"gamma": 0.1}, {"gamma": 0.1, "solver": "sequential"}])
+def test_the_trace_replays_to_the_model(noisy, arguments):
+    X, y = noisy
+    model = ISBOR(**arguments).fit(X, y)
+    runs = {}
+    for step in model.trace_:
+        chosen = runs.setdefault(step.run, set())
+        if step.kind in ("start", "add"):
+            assert step.basis not in chosen
+            chosen.add(step.basis)
+        elif step.kind == "delete":
+            chosen.remove(step.basis)
+        elif step.kind == "reestimate":
+            assert step.basis in chosen
+        assert len(chosen) == step.n_active
+    assert runs[max(runs)] == set(model.relevance_.tolist())
+    assert {"start", "reestimate", "delete"} <= {step.kind for step in model.trace_}
+    numbers = [step.pass_number for step in model.trace_]
+    assert numbers == sorted(numbers)
 
 
 @pytest.mark.parametrize("size_prior", [0.0, 2.0])
@@ -376,8 +422,8 @@ def test_data_frames_name_their_features(noisy):
         model.predict(frame[["age", "dose"]])
 
 
-def test_threads_do_not_change_the_model(noisy):
-    X, y = noisy
+def test_threads_do_not_change_the_model():
+    X, y = make_saddle(6000, random_state=0)  # several blocks
     one = ISBOR(gamma=0.1, n_jobs=1).fit(X, y)
     two = ISBOR(gamma=0.1, n_jobs=2).fit(X, y)
     assert_array_equal(one.predict_proba(X), two.predict_proba(X))

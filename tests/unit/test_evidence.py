@@ -9,7 +9,6 @@ from isbor.evidence import (
     condition,
     gram_model,
     optimal_precision,
-    quadratic_log_evidence,
     residual,
 )
 from tests.oracles import dense
@@ -81,8 +80,8 @@ def test_integrating_the_thresholds_first_changes_nothing_but_a_constant(expansi
     for _ in range(10):
         active = rng.choice(len(expansion.weights), 6, replace=False)
         alpha = 10.0 ** rng.uniform(-3, 2, 6)
-        quick = quadratic_log_evidence(model, condition(model, active, alpha))
-        constants.append(dense_evidence(expansion, active, alpha) - quick)
+        reduced = dense.quadratic_evidence(model.gram[np.ix_(active, active)], model.linear[active], alpha)
+        constants.append(dense_evidence(expansion, active, alpha) - reduced)
     assert_allclose(constants, constants[0], rtol=1e-9, atol=1e-9)
 
 
@@ -104,26 +103,45 @@ def test_sparsity_and_quality_by_their_definitions(expansion):
     assert_allclose(state.covariance, np.linalg.inv(joint)[:3, :3], rtol=1e-8)
 
 
+def digits_lost(model, state):
+    """The largest difference to a fresh factorisation, in units of the numbers' own sizes."""
+    fresh = condition(model, state.active, state.alpha)
+    size = np.sqrt(np.diag(fresh.covariance))
+    scale = np.diag(model.gram)
+    differences = (
+        (state.covariance - fresh.covariance) / size / size[:, None],
+        (state.mean - fresh.mean) / size / (1 + np.abs(fresh.mean / size)),
+        (state.sparsity - fresh.sparsity) / scale,
+        (state.quality - fresh.quality) / np.sqrt(scale) / (1 + np.abs(fresh.quality) / np.sqrt(scale)),
+    )
+    return max(np.abs(difference).max(initial=0.0) for difference in differences)
+
+
 def test_five_hundred_moves_lose_no_digits(expansion):
     model = gram_model(expansion)
     rng = np.random.default_rng(3)
     state = condition(model, np.arange(3), np.ones(3))
-    refactorised = 0
+    worst = 0.0
     for _ in range(500):
-        (_, state), *_ = random_moves(model, state, rng, 1)
+        ((_, state),) = random_moves(model, state, rng, 1)
         if residual(model, state) > 1e-10:
             state = condition(model, state.active, state.alpha)
-            refactorised += 1
-    fresh = condition(model, state.active, state.alpha)
-    size = np.sqrt(np.diag(fresh.covariance))
-    assert_allclose(
-        state.covariance / size / size[:, None], fresh.covariance / size / size[:, None], atol=1e-8
-    )
-    assert_allclose(state.mean / size, fresh.mean / size, rtol=1e-8, atol=1e-8)
-    scale = np.diag(model.gram)
-    assert_allclose(state.sparsity / scale, fresh.sparsity / scale, atol=1e-8)
-    assert_allclose(state.quality / np.sqrt(scale), fresh.quality / np.sqrt(scale), rtol=1e-8, atol=1e-8)
-    assert refactorised < 250  # the recursions do carry most of the way
+        worst = max(worst, digits_lost(model, state))
+    assert worst < 1e-8
+
+
+def test_without_refactorisation_digits_are_lost():
+    """So the residual has something to see: wide functions, moves over many orders of magnitude."""
+    model = gram_model(expansion_of(small_rows(), gamma=0.0003)[0])
+    rng = np.random.default_rng(3)
+    checked = condition(model, np.arange(3), np.ones(3))
+    for move, unchecked in random_moves(model, checked, rng, 300):
+        checked = apply_move(model, checked, move)
+        if residual(model, checked) > 1e-10:
+            checked = condition(model, checked.active, checked.alpha)
+        if digits_lost(model, unchecked) > 1e-8:
+            break
+    assert digits_lost(model, checked) < 1e-8 < digits_lost(model, unchecked)
 
 
 def test_residual_sees_a_wrong_state(expansion):
@@ -165,10 +183,11 @@ def test_collinear_and_constant_candidates_are_never_added():
     floor = np.concatenate([model.floor, [model.floor[0], model.floor.min()]])
     wide = type(model)(gram, linear, floor)
     state = condition(wide, np.array([0]), np.array([1e-9]))
-    for _ in range(40):
-        move = best_move(state, wide.floor)
-        if move is None or move.gain < 1e-6:
+    assert state.quality[11] ** 2 > state.sparsity[11]  # by the formulas alone both would
+    refused = {10, 11}
+    for _ in range(8):
+        move = best_move(state, wide.floor, excluded=state.active.tolist())
+        if move is None:
             break
-        assert not (move.kind == "add" and move.candidate == 11)
+        assert move.candidate not in refused
         state = apply_move(wide, state, move)
-        assert not {0, 10} <= set(state.active.tolist())

@@ -81,6 +81,14 @@ def test_constant_features_get_factor_zero():
     assert_allclose(scaling(np.array([[5.0, 24.5, 0.0]])), 0.0, atol=1e-12)
 
 
+def test_prefixes_leave_no_holes():
+    """The order is as good as random even for one column of consecutive integers."""
+    X = np.arange(10_000.0)[:, None]
+    rows, _ = canonical_rows(X, np.zeros(10_000, dtype=np.intp), np.ones(10_000))
+    first = np.sort(X[rows.source[:200], 0])
+    assert np.diff(first, prepend=0, append=10_000).max() < 500  # ten times the mean: p < 0.01
+
+
 def test_more_features_than_rows_keep_their_distances():
     rng = np.random.default_rng(0)
     rows, _ = canonical_rows(rng.normal(size=(12, 300)), np.arange(12) % 3, np.ones(12))

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from isbor import blocks
 from isbor.basis import RowDictionary
 from isbor.blocks import Workers
-from isbor.statistics import expand, score_range
+from isbor.statistics import expand
 from tests.oracles import dense
 from tests.unit.problems import expansion_of, small_rows
 
@@ -31,7 +31,8 @@ def test_blocks_and_threads_do_not_change_the_sums(monkeypatch):
     weights, thresholds = np.linspace(-1, 1, 10), np.array([-1.0, 0.0, 1.0])
     with Workers(1) as workers:
         whole = expand(rows, basis, weights, thresholds, workers)
-    monkeypatch.setattr(blocks, "_BLOCK_VALUES", 1)  # the smallest blocks: 128 rows
+    monkeypatch.setattr(blocks, "_MAX_BLOCK_VALUES", 1)
+    assert len(blocks.row_blocks(500, 10)) == 4  # the smallest blocks: 128 rows
     results = []
     for n_jobs in (1, 2, 3):
         with Workers(n_jobs) as workers:
@@ -42,15 +43,14 @@ def test_blocks_and_threads_do_not_change_the_sums(monkeypatch):
         assert_array_equal(result.gradient, results[0].gradient)
 
 
-def test_score_range_is_weighted():
+def test_moments_of_the_scores_are_weighted():
     rows = small_rows()
     basis = RowDictionary(rows, 0.3).basis(np.arange(4))
-    w = np.array([1.0, -2.0, 0.5, 3.0])
     basis = replace(basis, offset=np.full(4, 0.2))  # so that the mean is not zero
+    w = np.array([1.0, -2.0, 0.5, 3.0])
     f = basis(rows.X) @ w
     with Workers(1) as workers:
-        scores = score_range(rows, basis, w, workers)
+        expansion = expand(rows, basis, w, np.array([-1.0, 0.0, 1.0]), workers)
     mean = np.average(f, weights=rows.weight)
-    assert_allclose(scores.mean, mean)
-    assert_allclose(scores.std, np.sqrt(np.average((f - mean) ** 2, weights=rows.weight)))
-    assert (scores.lowest, scores.highest) == (f.min(), f.max())
+    assert_allclose(expansion.score_mean, mean)
+    assert_allclose(expansion.score_variance, np.average((f - mean) ** 2, weights=rows.weight))

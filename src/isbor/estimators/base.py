@@ -53,7 +53,8 @@ def row_weights(
         return sample_weight
     n_levels = len(labels.classes)
     if isinstance(class_weight, str):
-        totals = np.bincount(labels.codes, sample_weight, minlength=n_levels)
+        ascending = np.argsort(sample_weight)  # a sum that does not depend on the order of rows
+        totals = np.bincount(labels.codes[ascending], sample_weight[ascending], minlength=n_levels)
         occurs = totals > 0
         of_class = np.zeros(n_levels)
         of_class[occurs] = totals.sum() / (occurs.sum() * totals[occurs])
@@ -183,8 +184,7 @@ class LatentClassifier(ClassifierMixin, BaseEstimator):
     def _map_rows(self, X: ArrayLike, function: Callable[[FloatArray, FloatArray], A]) -> A:
         check_is_fitted(self)
         rows = self._check_rows(X, reset=False)
-        # Some results have a column a class, and the bands 200 scores a row.
-        n_columns = 20 * len(self.classes_)
+        n_columns = 10 * len(self.classes_)  # results and temporaries have a column a class
         with Workers(self.n_jobs) as workers:
             return map_moments(self._latent, rows, lambda moments: function(*moments), workers, n_columns)
 

@@ -21,11 +21,10 @@ from isbor.estimators.base import LatentClassifier, all_or_nothing, map_moments,
 from isbor.inputs import TrainingRows, canonical_rows
 from isbor.labels import encode_labels, observed_levels
 from isbor.predictive import LatentModel, insert_empty_levels
-from isbor.selection import WidthTrial, choose_width
+from isbor.selection import Chosen, WidthTrial, choose_width
 from isbor.solvers.gram import GramSettings, solve_gram
 from isbor.solvers.model import Recorder, SparseModel, initial_model
 from isbor.solvers.sequential import solve_sequential
-from isbor.statistics import score_range
 from isbor.trace import Callback, Step, StopReason
 
 __all__ = ["ISBOR"]
@@ -59,7 +58,7 @@ class ISBOR(LatentClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by label. "balanced" gives all classes the same total weight.
     n_candidates : int or "all", default=200
-        Rows proposed as centres in each pass of the gram solver.
+        Rows proposed as centres in each pass of the gram solver. "all" takes a matrix of rows × rows.
     tol : float, default=0.01
         Nats. A move that gains less is not made, a pass that gains less is the last.
     patience : int, default=2
@@ -107,7 +106,8 @@ class ISBOR(LatentClassifier):
     n_iter_ : int
         Passes (gram) or moves (sequential) made, those of vain restarts included.
     trace_ : tuple of Step
-        All moves that led to the model, in order.
+        The moves that led to the model, in order: the winning chain of the width search, then the fit. Each
+        run begins with the functions it starts from.
     width_trials_ : tuple of WidthTrial
         Widths tried and what each reached; empty if gamma is a number.
     stop_reason_ : StopReason
@@ -240,12 +240,15 @@ class ISBOR(LatentClassifier):
             )
         callback = self._progress()
         with Workers(self.n_jobs) as workers:
-            gamma, start, trials = self._width(rows, workers, callback)
-            dictionary = RowDictionary(rows, gamma)
-            recorder = Recorder("fit", callback)
-            model, reason = self._solve(rows, dictionary, start, workers, recorder)
+            chosen: Chosen | None = None
+            trials: tuple[WidthTrial, ...] = ()
+            if self.gamma == "evidence":
+                n_varying = max(1, int(np.count_nonzero(scaling.factor)))
+                chosen, trials = choose_width(rows, n_varying, self._settings(rows), workers, callback)
+            dictionary = RowDictionary(rows, chosen.gamma if chosen else float(self.gamma))
+            recorder = Recorder("fit", callback, chosen.steps if chosen else ())
+            model, reason = self._solve(rows, dictionary, chosen, workers, recorder)
             basis = dictionary.basis(model.chosen)
-            scores = score_range(rows, basis, model.mode.weights, workers)
             source = rows.source[model.chosen]
             basis = replace(basis, centres=scaling(X[source]))
             latent = LatentModel.from_mode(scaling, basis, model.mode)
@@ -261,28 +264,29 @@ class ISBOR(LatentClassifier):
         if reason is StopReason.MAX_ITER:
             warnings.warn(str(reason), ConvergenceWarning, stacklevel=3)
 
-        unit = scores.std if scores.std > 0 else 1.0
-        self._latent, self._cuts, self._centre, self._unit = latent, cuts, scores.mean, unit
+        centre = model.mode.expansion.score_mean
+        unit = float(np.sqrt(model.mode.expansion.score_variance)) or 1.0
+        self._latent, self._cuts, self._centre, self._unit = latent, cuts, centre, unit
         self.classes_ = labels.classes
-        self.thresholds_ = (cuts - scores.mean) / unit
+        self.thresholds_ = (cuts - centre) / unit
         self.sigma_ = 1.0 / unit
         self.coef_ = model.mode.weights / unit
-        self.intercept_ = -(float(basis.offset @ model.mode.weights) + scores.mean) / unit
+        self.intercept_ = -(float(basis.offset @ model.mode.weights) + centre) / unit
         self.alpha_ = model.mode.alpha * unit**2
         self.relevance_ = source
         self.relevance_vectors_ = X[source]
         self.n_relevance_ = len(source)
-        self.gamma_ = gamma
+        self.gamma_ = dictionary.gamma
         with np.errstate(divide="ignore"):
             self.feature_scale_ = 1.0 / scaling.factor
         self.log_evidence_ = model.log_evidence
         self.n_iter_ = recorder.passes
-        self.trace_ = tuple(recorder.steps)
+        self.trace_ = (*recorder.earlier, *recorder.steps)
         self.width_trials_ = trials
         self.stop_reason_ = reason
 
-    def _settings(self, n_rows: int) -> GramSettings:
-        n_candidates = n_rows if self.n_candidates == "all" else int(self.n_candidates)
+    def _settings(self, rows: TrainingRows) -> GramSettings:
+        n_candidates = len(rows) if self.n_candidates == "all" else int(self.n_candidates)
         return GramSettings(
             size_prior=self.size_prior,
             tolerance=self.tol,
@@ -291,28 +295,19 @@ class ISBOR(LatentClassifier):
             patience=self.patience,
         )
 
-    def _width(
-        self, rows: TrainingRows, workers: Workers, callback: Callback | None
-    ) -> tuple[float, SparseModel | None, tuple[WidthTrial, ...]]:
-        if self.gamma == "evidence":
-            return choose_width(rows, self.n_features_in_, self._settings(len(rows)), workers, callback)
-        return float(self.gamma), None, ()
-
     def _solve(
         self,
         rows: TrainingRows,
         dictionary: RowDictionary,
-        start: SparseModel | None,
+        chosen: Chosen | None,
         workers: Workers,
         recorder: Recorder,
     ) -> tuple[SparseModel, StopReason]:
-        settings = self._settings(len(rows))
         if self.solver == "sequential":
-            start = initial_model(rows, dictionary, workers)
             return solve_sequential(
                 rows,
                 dictionary,
-                start,
+                initial_model(rows, dictionary, workers),
                 size_prior=self.size_prior,
                 tolerance=self.tol,
                 patience=self.patience,
@@ -320,8 +315,8 @@ class ISBOR(LatentClassifier):
                 workers=workers,
                 recorder=recorder,
             )
-        if start is None:
-            start = initial_model(rows.head(settings.first_rows), dictionary, workers)
+        settings = self._settings(rows)
+        start = chosen.model if chosen else initial_model(rows.head(settings.first_rows), dictionary, workers)
         return solve_gram(rows, dictionary, start, settings, workers, recorder)
 
     def _progress(self) -> Callback | None:

@@ -50,7 +50,7 @@ class GramSettings:
 
     size_prior: float = 2.0  # nats a function
     tolerance: float = 1e-2  # nats; smaller gains are not worth a move or a pass
-    max_passes: int = 100
+    max_passes: int = 1000
     n_candidates: int = 200  # proposed in each pass
     first_rows: int = 4000  # rows of the first stages
     patience: int = 2  # vain restarts in a row before the search is given up
@@ -76,22 +76,24 @@ def solve_gram(
     """Raise the log evidence less the size prior from a starting model to a local maximum."""
     proposals = _Proposals(settings.n_candidates)
 
-    def climb(model: SparseModel, n_rows: int) -> SparseModel:
+    def climb(model: SparseModel, n_rows: int) -> tuple[SparseModel, bool]:
         sample = rows.head(n_rows)
         if n_rows != model.n_rows:
             model = resettle(sample, dictionary, model, workers)
         for stage in _stages(n_rows, n_rows == len(rows), settings):
-            while recorder.passes < settings.max_passes:
+            rise = np.inf
+            while rise >= stage.enough:
+                if recorder.passes >= settings.max_passes:
+                    return model, False
                 fresh = proposals.draw(n_rows, model.chosen)
                 improved = _one_pass(sample, dictionary, model, fresh, stage, workers, recorder)
                 rise = improved.objective(stage.size_prior) - model.objective(stage.size_prior)
                 model = improved
-                if rise < stage.enough:
-                    break
-        return model
+        return model, True
 
-    size = min(len(rows), settings.first_rows)
-    model = with_restarts(
+    # A prefix of the rows holds all levels once it is as long as there are levels.
+    size = min(len(rows), max(settings.first_rows, 4 * (len(start.mode.thresholds) + 1)))
+    model, finished = with_restarts(
         lambda model: climb(model, size),
         start,
         rows=rows.head(size),
@@ -102,11 +104,10 @@ def solve_gram(
         workers=workers,
         recorder=recorder,
     )
-    while size < len(rows):
+    while size < len(rows) and finished:
         size = min(len(rows), size * settings.growth)
-        model = climb(model, size)
-    exhausted = recorder.passes >= settings.max_passes
-    return model, StopReason.MAX_ITER if exhausted else StopReason.CONVERGED
+        model, finished = climb(model, size)
+    return model, StopReason.CONVERGED if finished else StopReason.MAX_ITER
 
 
 def _stages(n_rows: int, last: bool, settings: GramSettings) -> Iterator[_Stage]:

@@ -114,13 +114,19 @@ class Recorder:
 
     stage: Stage
     callback: Callback | None = None
-    steps: list[Step] = field(default_factory=list)
+    earlier: tuple[Step, ...] = ()  # what led to the starting model
+    steps: list[Step] = field(default_factory=list)  # of the current run
     passes: int = 0
+    runs: int = 0
 
-    def take(self) -> list[Step]:
-        """Return the steps so far and begin a new list."""
-        steps, self.steps = self.steps, []
-        return steps
+    def begin_run(self, rows: TrainingRows, start: SparseModel, size_prior: float) -> None:
+        """Forget the steps of the last run and record the functions that a new one starts from."""
+        self.steps = []
+        self.runs += 1
+        for k, row in enumerate(start.chosen):
+            self._emit(
+                "start", int(rows.source[row]), 0.0, start.log_evidence, k + 1, size_prior, start.n_rows
+            )
 
     def record_pass(
         self,
@@ -134,18 +140,30 @@ class Recorder:
     ) -> None:
         """Record the moves of a pass and the mode it ended in."""
         self.passes += 1
-
-        def emit(kind: StepKind, basis: int, gain: float, evidence: float, n_active: int) -> None:
-            step = Step(kind, basis, gain, evidence, n_active, size_prior, self.passes, n_rows, self.stage)
-            self.steps.append(step)
-            if self.callback is not None:
-                self.callback(step)
-
         predicted = 0.0
         n_active = len(before.chosen)
         for move in moves:
             predicted += move.gain
             n_active += (move.kind == "add") - (move.kind == "delete")
             evidence = before.objective(size_prior) + predicted + size_prior * n_active
-            emit(move.kind, int(rows.source[candidates[move.candidate]]), move.gain, evidence, n_active)
-        emit("mode", -1, predicted, after.log_evidence, len(after.chosen))
+            row = int(rows.source[candidates[move.candidate]])
+            self._emit(move.kind, row, move.gain, evidence, n_active, size_prior, n_rows)
+        self._emit("mode", -1, predicted, after.log_evidence, len(after.chosen), size_prior, n_rows)
+
+    def _emit(
+        self,
+        kind: StepKind,
+        basis: int,
+        gain: float,
+        evidence: float,
+        n_active: int,
+        size_prior: float,
+        n_rows: int,
+    ) -> None:
+        before = self.earlier[-1] if self.earlier else None
+        number = self.passes + (before.pass_number if before else 0)
+        run = self.runs + (before.run if before else 0)
+        step = Step(kind, basis, gain, evidence, n_active, size_prior, number, n_rows, self.stage, run)
+        self.steps.append(step)
+        if self.callback is not None:
+            self.callback(step)

@@ -22,7 +22,7 @@ _THROWN_IN = 30
 
 
 def with_restarts(
-    improve: Callable[[SparseModel], SparseModel],
+    improve: Callable[[SparseModel], tuple[SparseModel, bool]],
     start: SparseModel,
     *,
     rows: TrainingRows,
@@ -32,26 +32,33 @@ def with_restarts(
     patience: int,
     workers: Workers,
     recorder: Recorder,
-) -> SparseModel:
+) -> tuple[SparseModel, bool]:
     """Return the best model that `improve` reaches; give up after `patience` vain restarts in a row.
 
-    The recorder keeps the steps of the winning run only.
+    `improve` says whether it came to an end or ran out of passes; so does the result. The recorder keeps
+    the steps of the winning run only.
     """
-    best, steps = improve(start), recorder.take()
+    recorder.begin_run(dictionary.rows, start, size_prior)
+    best, finished = improve(start)
+    steps = recorder.steps
     vain = 0
     dealt = 0
-    while vain < patience:
+    while vain < patience and finished:
         thrown_in = (dealt + np.arange(min(_THROWN_IN, len(rows)))) % len(rows)
         dealt += len(thrown_in)
         fresh = np.setdiff1d(thrown_in, best.chosen)
         try:
-            trial = improve(enlarged_model(rows, dictionary, best, fresh, workers))
+            enlarged = enlarged_model(rows, dictionary, best, fresh, workers)
         except UnresolvedError:
-            trial = best
-        trial_steps = recorder.take()
-        if trial.objective(size_prior) > best.objective(size_prior) + tolerance:
-            best, steps, vain = trial, trial_steps, 0
-        else:
             vain += 1
+            continue
+        recorder.begin_run(dictionary.rows, enlarged, size_prior)
+        trial, ended = improve(enlarged)
+        if trial.objective(size_prior) > best.objective(size_prior) + tolerance:
+            best, steps, finished, vain = trial, recorder.steps, ended, 0
+        elif ended:
+            vain += 1
+        else:  # out of passes, with nothing better than what had converged
+            break
     recorder.steps = steps
-    return best
+    return best, finished

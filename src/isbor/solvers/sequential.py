@@ -71,17 +71,17 @@ def solve_sequential(
     everything = np.arange(len(rows))
     dense = _Dense(rows, dictionary.basis(everything)(rows.X))
 
-    def climb(model: SparseModel) -> SparseModel:
+    def climb(model: SparseModel) -> tuple[SparseModel, bool]:
         while recorder.passes < max_moves:
             moved = _best_that_rises(dense, dictionary, model, size_prior, tolerance, workers)
             if moved is None:
-                break
+                return model, True
             move, after = moved
             recorder.record_pass(rows, len(rows), everything, [move], model, after, size_prior)
             model = after
-        return model
+        return model, False
 
-    model = with_restarts(
+    model, finished = with_restarts(
         climb,
         start,
         rows=rows,
@@ -92,8 +92,7 @@ def solve_sequential(
         workers=workers,
         recorder=recorder,
     )
-    exhausted = recorder.passes >= max_moves
-    return model, StopReason.MAX_ITER if exhausted else StopReason.CONVERGED
+    return model, StopReason.CONVERGED if finished else StopReason.MAX_ITER
 
 
 def _best_that_rises(
