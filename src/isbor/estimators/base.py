@@ -47,11 +47,23 @@ def row_weights(
 ) -> FloatArray:
     """Return each row's weight: its sample weight times the weight of its class.
 
-    "balanced" gives each class that occurs the same total, and leaves the total of all rows as it is.
+    "balanced" gives each class that occurs the same total, and leaves the total of all rows as it is. A
+    class of less than 1e-12 of the total weighs nothing: its thresholds could not be told apart.
     """
-    if class_weight is None:
-        return sample_weight
+    weight = sample_weight * _class_weights(labels, sample_weight, class_weight)[labels.codes]
+    totals = np.bincount(labels.codes, weight, minlength=len(labels.classes))
+    return np.where(totals[labels.codes] < 1e-12 * totals.sum(), 0.0, weight)
+
+
+def _class_weights(
+    labels: OrderedLabels,
+    sample_weight: FloatArray,
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None,
+) -> FloatArray:
+    """Return the weight of each level."""
     n_levels = len(labels.classes)
+    if class_weight is None:
+        return np.ones(n_levels)
     if isinstance(class_weight, str):
         ascending = np.argsort(sample_weight)  # a sum that does not depend on the order of rows
         totals = np.bincount(labels.codes[ascending], sample_weight[ascending], minlength=n_levels)
@@ -73,7 +85,7 @@ def row_weights(
                     f"class_weight[{label!r}] is {weight}; a finite number that is not negative is needed."
                 )
             of_class[position[label]] = weight
-    return sample_weight * of_class[labels.codes]
+    return of_class
 
 
 def map_moments(
