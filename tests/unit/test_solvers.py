@@ -86,7 +86,7 @@ def test_more_classes_than_a_sample_would_hold(monkeypatch):
     X = np.random.default_rng(0).normal(size=(300, 1))
     y = np.argsort(np.argsort(X[:, 0])) // 6
     rows, _ = canonical_rows(X, y, np.ones(300))
-    settings = GramSettings(first_rows=30, max_passes=20)
+    settings = GramSettings(first_rows=200, max_passes=20)
     with Workers(1) as workers:
         chosen, _ = choose_width(rows, 1, settings, workers)
         dictionary = RowDictionary(rows, chosen.gamma)

@@ -286,14 +286,16 @@ class ISBOR(LatentClassifier):
         self.stop_reason_ = reason
 
     def _settings(self, rows: TrainingRows) -> GramSettings:
-        n_candidates = len(rows) if self.n_candidates == "all" else int(self.n_candidates)
-        return GramSettings(
+        settings = GramSettings(
             size_prior=self.size_prior,
             tolerance=self.tol,
             max_passes=self.max_iter,
-            n_candidates=n_candidates,
+            n_candidates=len(rows) if self.n_candidates == "all" else int(self.n_candidates),
             patience=self.patience,
         )
+        # A prefix of the rows holds all levels once it is as long as there are levels.
+        n_levels = int(rows.y.max()) + 1
+        return replace(settings, first_rows=max(settings.first_rows, 4 * n_levels))
 
     def _solve(
         self,

@@ -52,7 +52,7 @@ class GramSettings:
     tolerance: float = 1e-2  # nats; smaller gains are not worth a move or a pass
     max_passes: int = 1000
     n_candidates: int = 200  # proposed in each pass
-    first_rows: int = 4000  # rows of the first stages
+    first_rows: int = 4000  # rows of the first stages; all levels must be among them
     patience: int = 2  # vain restarts in a row before the search is given up
     growth: int = 8  # factor by which the rows grow from stage to stage
 
@@ -91,8 +91,7 @@ def solve_gram(
                 model = improved
         return model, True
 
-    # A prefix of the rows holds all levels once it is as long as there are levels.
-    size = min(len(rows), max(settings.first_rows, 4 * (len(start.mode.thresholds) + 1)))
+    size = min(len(rows), settings.first_rows)
     model, finished = with_restarts(
         lambda model: climb(model, size),
         start,
