@@ -87,7 +87,7 @@ class Workers:
     def __enter__(self) -> Self:
         self._stack.enter_context(_single_threaded_blas)
         if self.n_threads > 1:
-            self._pool = self._stack.enter_context(ThreadPoolExecutor(self.n_threads))
+            self._pool = ThreadPoolExecutor(self.n_threads)
         return self
 
     def __exit__(

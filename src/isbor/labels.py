@@ -20,11 +20,11 @@ import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import column_or_1d
 
@@ -152,7 +152,7 @@ def _read_order(classes: object) -> LabelArray:
     """Return the distinct labels of `classes`, in the sequence given, as an array of their own."""
     is_array = hasattr(classes, "__array__")
     is_list = isinstance(classes, Sequence) and not isinstance(classes, str | bytes)
-    if not (is_array or is_list) or np.ndim(classes) != 1:  # type: ignore[arg-type]
+    if not (is_array or is_list) or np.ndim(cast(ArrayLike, classes)) != 1:
         raise ValueError(
             f"classes must be a sequence of labels, lowest first; got {type(classes).__name__} {classes!r}. "
             "Pass a list, such as classes=['low', 'medium', 'high']."

@@ -6,6 +6,7 @@ numbers can be looked at without a picture, and drawn again on other axes.
 
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -30,7 +31,7 @@ _MARGIN = 0.02  # of the range of X, on each side
 def require_matplotlib() -> None:
     """Raise an ImportError that says what to install if matplotlib is missing."""
     try:
-        import matplotlib  # noqa: F401
+        import_module("matplotlib")
     except ImportError as error:
         raise ImportError(
             'A picture needs matplotlib, which could not be imported. Install it: pip install "isbor[plots]"'

@@ -258,7 +258,7 @@ class ISBOR(LatentClassifier):
                     cuts,
                     observed,
                     len(labels.classes),
-                    total_weight=float(weight.sum()),
+                    total_weight=float(rows.weight.sum()),
                     moments=map_moments(latent, X[weight > 0], np.column_stack, workers),
                 )
         if reason is StopReason.MAX_ITER:
