@@ -1,12 +1,7 @@
-"""Pictures of fitted models, in the manner of scikit-learn's displays. They need the extra ``plots``.
-
-A display computes what it shows when it is made, holds it as plain arrays, and draws it in `plot`. So the
-numbers can be looked at without a picture, and drawn again on other axes.
-"""
+"""The latent score over two features."""
 
 import warnings
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,26 +11,15 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from isbor.arrays import FloatArray, IntArray, LabelArray
 from isbor.labels import rank_labels
+from isbor.plots.common import COLOUR_MAP, new_axes, require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["LatentDisplay", "require_matplotlib"]
+__all__ = ["LatentDisplay"]
 
-# Perceptually uniform, and its lightness alone tells the order: safe for readers with a colour deficiency.
-_COLOUR_MAP = "viridis"
 _VECTOR_COLOUR = "#d55e00"
 _MARGIN = 0.02  # of the range of X, on each side
-
-
-def require_matplotlib() -> None:
-    """Raise an ImportError that says what to install if matplotlib is missing."""
-    try:
-        import_module("matplotlib")
-    except ImportError as error:
-        raise ImportError(
-            'A picture needs matplotlib, which could not be imported. Install it: pip install "isbor[plots]"'
-        ) from error
 
 
 class LatentDisplay:
@@ -201,10 +185,10 @@ class LatentDisplay:
         from matplotlib.patheffects import withStroke
         from matplotlib.transforms import ScaledTranslation
 
-        ax = _new_axes() if ax is None else ax
+        ax = new_axes(7.0, 6.2) if ax is None else ax
         figure = ax.figure
         self.surface_ = ax.pcolormesh(
-            self.xx, self.yy, self.score, shading="gouraud", cmap=_COLOUR_MAP, rasterized=True
+            self.xx, self.yy, self.score, shading="gouraud", cmap=COLOUR_MAP, rasterized=True
         )
         self.colorbar_ = figure.colorbar(self.surface_, ax=ax, label="latent score (lines: thresholds)")
         self.rows_ = None
@@ -216,7 +200,7 @@ class LatentDisplay:
                 c=self.codes,
                 vmin=0,
                 vmax=len(self.classes) - 1,
-                cmap=_COLOUR_MAP,
+                cmap=COLOUR_MAP,
                 alpha=0.8,
                 edgecolors="white",
                 linewidths=0.4,
@@ -260,6 +244,7 @@ class LatentDisplay:
                 va="center",
                 fontsize=12,
                 fontweight="bold",
+                parse_math=False,  # a dollar is a dollar
                 bbox={"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": "none", "alpha": 0.85},
                 zorder=5,
             )
@@ -268,10 +253,10 @@ class LatentDisplay:
         ax.set(
             xlim=(self.xx.min(), self.xx.max()),
             ylim=(self.yy.min(), self.yy.max()),
-            xlabel=self.feature_names[0],
-            ylabel=self.feature_names[1],
             title="Latent score and the classes it is cut into",
         )
+        ax.set_xlabel(self.feature_names[0], parse_math=False)
+        ax.set_ylabel(self.feature_names[1], parse_math=False)
         # Below the axes and the name of the feature: inside it would cover a part of the map.
         below = ax.transAxes + ScaledTranslation(0.0, -32 / 72, figure.dpi_scale_trans)
         ax.legend(
@@ -372,10 +357,3 @@ def _marker_areas(coef: FloatArray) -> FloatArray:
     largest = size.max(initial=np.finfo(np.float64).tiny)  # in case there are none
     areas: FloatArray = 40.0 + 110.0 * size / largest
     return areas
-
-
-def _new_axes() -> "Axes":
-    import matplotlib.pyplot as plt
-
-    _, ax = plt.subplots(figsize=(7.0, 6.2), layout="constrained")
-    return ax

@@ -1,0 +1,454 @@
+r"""Calibration of the cumulative probabilities.
+
+An ordinal forecast with r classes makes r − 1 statements a row, one a threshold: :math:`F_k = P(y \le k)`. It
+is calibrated if, of the rows for which it says :math:`F_k = p`, the share p has :math:`y \le k`.
+
+The intervals are Wilson's. With frequency :math:`p` of :math:`n` outcomes and :math:`z` the normal quantile,
+
+.. math:: \frac{p + z^2/2n \pm z \sqrt{p(1-p)/n + z^2/4n^2}}{1 + z^2/n}.
+
+Where thresholds are pooled, the outcomes :math:`1[y \le k]` and :math:`1[y \le l]` of one row, :math:`k < l`,
+are dependent: by the forecast itself their covariance is :math:`F_k (1 - F_l)`. So :math:`n` is the number of
+independent outcomes whose frequency varies as much,
+
+.. math:: n \,\frac{\sum_{ik} F_{ik}(1 - F_{ik})}
+                   {\sum_{ik} F_{ik}(1 - F_{ik}) + 2 \sum_i \sum_{k<l} F_{ik}(1 - F_{il})},
+
+the sums running over the pairs of row and threshold in the bin.
+
+Source: Brown, Cai & DasGupta, "Interval estimation for a binomial proportion", Statistical Science, 2001.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+from sklearn.utils.validation import check_is_fitted
+
+from isbor.arrays import FloatArray, IntArray, LabelArray
+from isbor.labels import encode_labels, rank_labels
+from isbor.plots.common import COLOUR_MAP, check_count, new_axes, require_matplotlib, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axes._base import _AxesBase
+    from matplotlib.transforms import Bbox
+
+__all__ = ["CalibrationCurve", "CalibrationDisplay"]
+
+Thresholds: TypeAlias = Literal["auto", "each", "pooled"]
+
+_MOST_CLASSES = 8  # with more, one curve a threshold is not legible
+_SUM_TOLERANCE = 1e-4  # of a row of probabilities: loose enough for single precision
+_STRIP_BARS = 20
+_STRIP_SHARE = 0.17  # of the height of the axes, and the gap above it
+_GAP_SHARE = 0.035
+_MARKERS = "osD^vPX"
+_POOLED_COLOUR = "#31688e"
+_LABEL_LENGTH = 26
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationCurve:
+    """Predicted probability and observed frequency of y ≤ label, in bins of equal counts."""
+
+    label: Any  # the class up to which probabilities are summed; None if all thresholds are pooled
+    predicted: FloatArray  # (n_bins,) mean predicted probability, ascending
+    observed: FloatArray  # (n_bins,) frequency of y ≤ label
+    lower: FloatArray  # (n_bins,) ends of the Wilson interval for the frequency
+    upper: FloatArray  # (n_bins,)
+    count: IntArray  # (n_bins,) rows; if thresholds are pooled, pairs of row and threshold
+    histogram: IntArray  # (20,) predicted probabilities in each twentieth of [0, 1]
+
+    @property
+    def name(self) -> str:
+        """Return the name in the legend."""
+        return (
+            "P(y ≤ k), all k" if self.label is None else f"P(y ≤ {shorten(str(self.label), _LABEL_LENGTH)})"
+        )
+
+
+class CalibrationDisplay:
+    """Predicted cumulative probabilities against observed frequencies, with intervals.
+
+    Make it with `from_estimator` or `from_predictions`, on rows that the model was not fitted to. Each point
+    is a bin: what the model says on average, and how often it comes true. On the diagonal both agree. Where
+    points are flatter than the diagonal, the model is too sure of itself; where steeper, not sure enough.
+    The strip below shows how often each probability is predicted.
+
+    Parameters
+    ----------
+    curves : sequence of CalibrationCurve
+        One a threshold, lowest first, or a single one for all of them.
+    calibration_error : float
+        Mean of |predicted - observed| over the bins of all thresholds, weighted by their counts. Thresholds
+        are binned one by one for it even if they are pooled in the picture. It is positive also for perfect
+        forecasts, from chance alone: up to about 0.4/√m with m rows a bin.
+    confidence : float
+        Coverage of the intervals.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn; this and the following are there after `plot`.
+    strip_ : matplotlib Axes
+        The strip below, which takes its room from the lower end of `ax_`.
+    figure_ : matplotlib Figure
+        The figure of both.
+    lines_ : list of matplotlib ErrorbarContainer
+        The curves with their intervals.
+    diagonal_ : matplotlib Line2D
+        Perfect calibration.
+    legend_ : matplotlib Legend
+        The key to the curves.
+
+    Examples
+    --------
+    >>> from isbor import ISBOR
+    >>> from isbor.datasets import make_saddle
+    >>> from isbor.plots import CalibrationDisplay
+    >>> X, y = make_saddle(500, random_state=0)
+    >>> X_test, y_test = make_saddle(500, random_state=1)
+    >>> model = ISBOR(gamma=0.1).fit(X, y)
+    >>> display = CalibrationDisplay.from_estimator(model, X_test, y_test)  # doctest: +SKIP
+    >>> display.calibration_error < 0.02  # doctest: +SKIP
+    True
+    >>> display.figure_.savefig("calibration.png")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self, *, curves: Sequence[CalibrationCurve], calibration_error: float, confidence: float = 0.95
+    ) -> None:
+        self.curves = curves
+        self.calibration_error = calibration_error
+        self.confidence = confidence
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        classes: Sequence[Any] | LabelArray | None = None,
+        thresholds: Thresholds = "auto",
+        n_bins: int = 10,
+        confidence: float = 0.95,
+        ax: "Axes | None" = None,
+    ) -> Self:
+        """Compare the probabilities that a fitted classifier gives to rows with their labels, and draw it.
+
+        Parameters
+        ----------
+        estimator : classifier
+            A fitted classifier or pipeline with `predict_proba` and `classes_`.
+        X : array-like of shape (n_samples, n_features)
+            Rows, best such as the estimator was not fitted to.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        classes : sequence of labels, default=None
+            All labels, lowest first. None takes the order of y if it is an ordered categorical, else that of
+            the estimator's `classes_`, which is right for ISBOR. Classifiers of scikit-learn sort strings
+            alphabetically: with these, give the order.
+        thresholds, n_bins, confidence, ax
+            As in `from_predictions`.
+
+        Returns
+        -------
+        CalibrationDisplay
+        """
+        require_matplotlib()
+        if not hasattr(estimator, "predict_proba"):
+            raise TypeError(
+                f"{type(estimator).__name__} has no predict_proba; a fitted classifier that predicts "
+                "probabilities is needed. To draw probabilities from elsewhere, use "
+                "CalibrationDisplay.from_predictions."
+            )
+        check_is_fitted(estimator)
+        order = _order(estimator.classes_, y) if classes is None else classes
+        columns = _columns(estimator.classes_, order)
+        given = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+        proba = np.zeros((len(given), len(order)))  # a class that the estimator does not know has none
+        proba[:, columns] = given
+        return cls.from_predictions(
+            y, proba, order, thresholds=thresholds, n_bins=n_bins, confidence=confidence, ax=ax
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        proba: ArrayLike,
+        classes: Sequence[Any] | LabelArray | None = None,
+        *,
+        thresholds: Thresholds = "auto",
+        n_bins: int = 10,
+        confidence: float = 0.95,
+        ax: "Axes | None" = None,
+    ) -> Self:
+        """Compare predicted probabilities with labels, and draw it.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels.
+        proba : array-like of shape (n_samples, n_classes)
+            Predicted probability of each class, lowest class first; rows sum to one.
+        classes : sequence of labels, default=None
+            The classes of the columns, lowest first. None takes the order of `y_true`, in which every class
+            must then occur: numbers ascending, or that of an ordered categorical.
+        thresholds : "auto", "each" or "pooled", default="auto"
+            One curve a threshold, or one for all thresholds together. "auto" pools beyond 8 classes.
+        n_bins : int, default=10
+            Bins, of equal counts. Equal predictions stay in one bin, so there may be fewer.
+        confidence : float, default=0.95
+            Coverage of the intervals.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        CalibrationDisplay
+        """
+        require_matplotlib()
+        _check_thresholds(thresholds)
+        n_bins = check_count(n_bins, "n_bins", 10)
+        if not 0 < confidence < 1:
+            raise ValueError(
+                f"confidence is {confidence}; a number between 0 and 1 is needed, for instance 0.95."
+            )
+        labels = encode_labels(y_true, classes)
+        cumulative = _cumulative(proba, len(labels.codes), labels.classes)
+        below = labels.codes[:, np.newaxis] <= np.arange(len(labels.classes) - 1)
+        quantile = float(ndtri((1 + confidence) / 2))
+
+        curves = [
+            _curve(label, cumulative[:, [k]], below[:, [k]], n_bins, quantile)
+            for k, label in enumerate(labels.classes[:-1])
+        ]
+        error = _mean_absolute_error(curves)
+        if thresholds == "pooled" or (thresholds == "auto" and len(labels.classes) > _MOST_CLASSES):
+            curves = [_curve(None, cumulative, below, n_bins, quantile)]
+        display = cls(curves=tuple(curves), calibration_error=error, confidence=confidence)
+        return display.plot(ax=ax)
+
+    def plot(self, ax: "Axes | None" = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        self
+        """
+        require_matplotlib()
+        ax = new_axes(6.4, 7.0) if ax is None else ax
+        colours = self._colours()
+        (self.diagonal_,) = ax.plot(
+            [0, 1],
+            [0, 1],
+            color="0.35",
+            linestyle=(0, (5, 3)),
+            linewidth=1.2,
+            label="perfect calibration",
+            zorder=1,
+        )
+        self.lines_ = [
+            ax.errorbar(
+                curve.predicted,
+                curve.observed,
+                yerr=(curve.observed - curve.lower, curve.upper - curve.observed),
+                color=colour,
+                marker=_MARKERS[k % len(_MARKERS)],
+                markersize=6.5,
+                markeredgecolor="white",
+                markeredgewidth=0.7,
+                linewidth=1.3,
+                elinewidth=1.3,
+                label=curve.name,
+            )
+            for k, (curve, colour) in enumerate(zip(self.curves, colours, strict=True))
+        ]
+        ax.set(
+            xlim=(-0.02, 1.02),
+            ylim=(-0.02, 1.02),
+            ylabel="observed frequency",
+            title="Calibration of the cumulative probabilities\n"
+            f"mean absolute calibration error {self.calibration_error:.3f}",
+        )
+        ax.grid(color="0.9", linewidth=0.8)
+        ax.set_axisbelow(True)
+        self.legend_ = ax.legend(
+            loc="best", title=f"bars: {100 * self.confidence:g} % intervals", alignment="left"
+        )
+        for text in self.legend_.get_texts():
+            text.set_parse_math(False)  # a dollar is a dollar
+        self.strip_ = self._draw_strip(ax, colours)
+        self.ax_ = ax
+        self.figure_ = ax.figure
+        return self
+
+    def _colours(self) -> list[Any]:
+        """Return a colour a curve, dark for the lowest threshold, the lightest still visible on white."""
+        from matplotlib import colormaps
+
+        if len(self.curves) == 1:
+            return [_POOLED_COLOUR]
+        return list(colormaps[COLOUR_MAP](np.linspace(0.0, 0.85, len(self.curves))))
+
+    def _draw_strip(self, ax: "Axes", colours: list[Any]) -> "Axes":
+        """Draw how often each probability is predicted, in the lower end of the axes."""
+        from matplotlib.ticker import MaxNLocator
+
+        ax.set_axes_locator(_upper_part)
+        upper = 1 - _STRIP_SHARE - _GAP_SHARE
+        strip = ax.inset_axes((0.0, -(1 - upper) / upper, 1.0, _STRIP_SHARE / upper), sharex=ax)
+        edges = np.linspace(0, 1, _STRIP_BARS + 1)
+        base = np.zeros(_STRIP_BARS)
+        for curve, colour in zip(self.curves, colours, strict=True):
+            strip.bar(
+                edges[:-1],
+                curve.histogram,
+                width=np.diff(edges),
+                bottom=base,
+                align="edge",
+                color=colour,
+                edgecolor="white",
+                linewidth=0.5,
+            )
+            base += curve.histogram
+        ax.tick_params(axis="x", labelbottom=False)
+        strip.tick_params(axis="x", labelbottom=True)
+        strip.yaxis.set_major_locator(MaxNLocator(3, integer=True, steps=[1, 2, 5, 10]))
+        strip.set(xlabel="predicted probability", ylabel="count")
+        strip.spines[["top", "right"]].set_visible(False)
+        return strip
+
+
+def _upper_part(ax: "_AxesBase", renderer: object) -> "Bbox":
+    """Return where the axes go that leave the lower end of their room to the strip."""
+    from matplotlib.transforms import Bbox
+
+    room = ax.get_position(original=True)
+    return Bbox.from_extents(room.x0, room.y0 + (_STRIP_SHARE + _GAP_SHARE) * room.height, room.x1, room.y1)
+
+
+def _check_thresholds(thresholds: object) -> None:
+    if thresholds not in ("auto", "each", "pooled"):
+        raise ValueError(
+            f'thresholds is {thresholds!r}; "each" (one curve a threshold), "pooled" (one for all) or "auto" '
+            "is needed."
+        )
+
+
+def _order(classes: LabelArray, y: object) -> LabelArray:
+    """Return the order of an estimator's classes: that of y, if it has one, since most sort strings."""
+    if np.asarray(classes).dtype.kind in "OUT":
+        try:
+            return encode_labels(y).classes
+        except ValueError:  # plain strings
+            pass
+    return classes
+
+
+def _columns(known: LabelArray, order: Sequence[Any] | LabelArray) -> IntArray:
+    """Return the places of the estimator's classes in the order."""
+    try:
+        return rank_labels(known, order)
+    except ValueError as error:
+        raise ValueError(f"{error} (Here y is the estimator's classes_.)") from error
+
+
+def _cumulative(proba: ArrayLike, n_rows: int, classes: LabelArray) -> FloatArray:
+    """Return P(y ≤ k), shape (n, r − 1), checked and not decreasing in k."""
+    table = np.asarray(proba, dtype=np.float64)
+    if table.shape != (n_rows, len(classes)):
+        raise ValueError(
+            f"proba has shape {table.shape}; for {n_rows} row(s) and the {len(classes)} class(es) "
+            f"{classes.tolist()}, {(n_rows, len(classes))} is needed. Give the classes of all columns, "
+            "lowest first, as classes= (for example the estimator's classes_)."
+        )
+    if len(classes) < 2:
+        raise ValueError(
+            f"proba has 1 column, for class {classes.tolist()}; at least 2 are needed: with a single class "
+            "nothing is uncertain."
+        )
+    sums = table.sum(axis=1)
+    # Written so that NaN fails it.
+    if not (table.min() >= -_SUM_TOLERANCE and np.all(np.abs(sums - 1) <= _SUM_TOLERANCE)):
+        raise ValueError(
+            f"proba has entries from {table.min():.3g} and rows that sum to between {sums.min():.6g} and "
+            f"{sums.max():.6g}; probabilities, none negative and each row summing to 1, are needed. Pass the "
+            "output of predict_proba."
+        )
+    cumulative: FloatArray = np.minimum(np.maximum(table, 0.0).cumsum(axis=1)[:, :-1], 1.0)
+    return cumulative
+
+
+def _curve(
+    label: object, cumulative: FloatArray, below: NDArray[np.bool_], n_bins: int, quantile: float
+) -> CalibrationCurve:
+    """Return the curve of some thresholds: predictions and outcomes of shape (n, thresholds)."""
+    flat = cumulative.ravel()
+    bins = _equal_count_bins(flat, n_bins)
+    count = np.bincount(bins)
+    observed = np.bincount(bins, below.ravel()) / count
+    independent = _independent_count(cumulative, bins.reshape(cumulative.shape), count)
+    lower, upper = _wilson(observed, independent, quantile)
+    return CalibrationCurve(
+        label=label,
+        predicted=np.bincount(bins, flat) / count,
+        observed=observed,
+        lower=lower,
+        upper=upper,
+        count=count,
+        histogram=np.histogram(flat, _STRIP_BARS, (0.0, 1.0))[0],
+    )
+
+
+def _equal_count_bins(values: FloatArray, n_bins: int) -> IntArray:
+    """Return each value's bin, 0 the lowest; equal values share a bin, so the order of rows is immaterial."""
+    first = np.arange(n_bins) * len(values) // n_bins
+    starts = np.unique(np.sort(values)[first])
+    return np.searchsorted(starts, values, side="right") - 1
+
+
+def _independent_count(cumulative: FloatArray, bins: IntArray, count: IntArray) -> FloatArray:
+    """Return how many independent outcomes the outcomes in each bin amount to (see the module)."""
+    n_bins = len(count)
+    variance = np.bincount(bins.ravel(), (cumulative * (1 - cumulative)).ravel(), minlength=n_bins)
+    covariance = np.zeros(n_bins)
+    n_rows = np.bincount(bins[:, 0], minlength=n_bins)
+    # Along a row neither probabilities nor bins decrease: the thresholds of a bin are neighbours.
+    earlier = np.zeros(len(bins))
+    for k in range(1, bins.shape[1]):
+        same = bins[:, k] == bins[:, k - 1]
+        earlier = np.where(same, earlier + cumulative[:, k - 1], 0.0)
+        covariance += np.bincount(bins[:, k], (1 - cumulative[:, k]) * earlier, minlength=n_bins)
+        n_rows += np.bincount(bins[~same, k], minlength=n_bins)
+    independent = n_rows.astype(np.float64)  # where all is certain, 0/0, a row counts once
+    free = variance > 0
+    independent[free] = count[free] * variance[free] / (variance + 2 * covariance)[free]
+    return independent
+
+
+def _wilson(frequency: FloatArray, count: FloatArray, quantile: float) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of Wilson's interval."""
+    spread = quantile**2 / count
+    centre = frequency + spread / 2
+    half = np.sqrt(spread * (frequency * (1 - frequency) + spread / 4))
+    # The limits hold but for rounding.
+    lower = np.clip((centre - half) / (1 + spread), 0.0, frequency)
+    upper = np.clip((centre + half) / (1 + spread), frequency, 1.0)
+    return lower, upper
+
+
+def _mean_absolute_error(curves: Sequence[CalibrationCurve]) -> float:
+    errors = np.concatenate([np.abs(curve.predicted - curve.observed) for curve in curves])
+    return float(np.average(errors, weights=np.concatenate([curve.count for curve in curves])))
