@@ -2,10 +2,13 @@
 
 import gzip
 import os
+import sys
 from pathlib import Path
 from urllib.error import URLError
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -173,13 +176,92 @@ def test_cut_by_rank_refuses_what_it_cannot_cut():
 def test_benchmarks_have_their_rows_and_classes(data_dir, name):
     if not (data_dir / benchmarks._BENCHMARKS[name].file).is_file():
         pytest.skip(f"{benchmarks._BENCHMARKS[name].file} is not among the benchmark files")
-    found = load_benchmark(name, data_home=data_dir)
+    found = load_benchmark(name, data_home=data_dir, as_frame=False)
     assert_array_equal(np.bincount(found.target)[1:], CLASS_COUNTS[name])
     assert found.data.shape == (sum(CLASS_COUNTS[name]), N_FEATURES[name])
     assert found.data.dtype == np.float64 and found.target.dtype == np.intp
     assert len(found.feature_names) == N_FEATURES[name] and "target" not in found.feature_names
     assert np.isnan(found.data).sum() == (2694 if name == "marketing" else 0)
     assert found.name == name and "Source: " in found.DESCR
+
+
+def write_marketing(directory, **cells):
+    """A file of the shape of Marketing, R's names in its header; `cells` puts values into its first row."""
+    rng = np.random.default_rng(0)
+    names = ["Sex", "Marital", "Age", "Edu", "Occupation", "Lived", "Dual_Income", "Household"]
+    names += ["Householdu18", "Status", "Home_Type", "Ethnic", "Language"]
+    table = np.column_stack([rng.integers(1, 3, (8993, 13)), np.resize(np.arange(1, 10), 8993)])
+    lines = [list(map(str, row)) for row in table.tolist()]
+    for name, cell in cells.items():
+        lines[0][names.index(name)] = cell
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "marketing.csv").write_text("\n".join(map(",".join, [[*names, "target"], *lines])) + "\n")
+
+
+def test_marketing_is_a_frame_of_categories(data_dir):
+    if not (data_dir / "marketing.csv").is_file():
+        pytest.skip("marketing.csv is not among the benchmark files")
+    frame, y = load_benchmark("marketing", data_home=data_dir, return_X_y=True)
+    codes, _ = load_benchmark("marketing", data_home=data_dir, return_X_y=True, as_frame=False)
+    assert frame.shape == (8993, 13) and len(y) == 8993
+    assert [len(frame[name].cat.categories) for name in frame] == [2, 5, 7, 6, 9, 5, 3, 9, 10, 3, 5, 8, 3]
+    ordered = [name for name in frame if frame[name].cat.ordered]
+    assert ordered == ["age", "edu", "lived", "household", "householdu18"]
+    positions = np.column_stack([frame[name].cat.codes for name in frame])
+    first = np.where(frame.columns == "householdu18", 0, 1)
+    assert_array_equal(np.where(positions < 0, np.nan, positions + first), codes)
+    # No one who is single, widowed or divorced has a dual income, and the retired are old.
+    assert set(frame["marital"][frame["dual_income"] == "Yes"].dropna()) == {
+        "Married",
+        "Living together, not married",
+    }
+    assert frame["age"][frame["occupation"] == "Retired"].mode()[0] == "65 and over"
+
+
+def test_meanings_of_codes(no_files):
+    write_marketing(no_files, Age="7", Householdu18="0", Household="9", Ethnic="", Marital="5")
+    first = load_benchmark("marketing").data.iloc[0]
+    assert first["Age"] == "65 and over" and first["Marital"] == "Single, never married"
+    assert first["Householdu18"] == "0" and first["Household"] == "9 or more"
+    assert pd.isna(first["Ethnic"])
+
+
+def test_without_pandas_frames_are_of_polars_and_without_both_there_are_none(no_files, monkeypatch):
+    write_marketing(no_files, Age="7", Ethnic="")
+    with_pandas = load_benchmark("marketing").data
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    frame = load_benchmark("marketing").data
+    assert isinstance(frame, pl.DataFrame) and isinstance(frame["Age"].dtype, pl.Enum)
+    assert isinstance(frame["Sex"].dtype, pl.Categorical)
+    assert frame["Age"][0] == "65 and over" and frame["Ethnic"][0] is None
+    for name in frame.columns:
+        assert frame[name].fill_null("").to_list() == with_pandas[name].astype(object).fillna("").to_list()
+    monkeypatch.setitem(sys.modules, "polars", None)
+    array = load_benchmark("marketing").data
+    assert isinstance(array, np.ndarray) and array[0, 2] == 7 and np.isnan(array[0, 11])
+    with pytest.raises(ImportError, match="needs pandas or polars, and neither is installed.*as_frame=False"):
+        load_benchmark("marketing", as_frame=True)
+
+
+def test_frames_of_numbers_are_made_on_request(no_files):
+    X, _ = make_balance_scale()
+    frame, y = load_benchmark("bs", return_X_y=True, as_frame=True)
+    assert isinstance(frame, pd.DataFrame) and list(frame.columns) == load_benchmark("bs").feature_names
+    assert_array_equal(frame.to_numpy(), X)
+    assert isinstance(load_benchmark("bs").data, np.ndarray)
+    with pytest.raises(ValueError, match="as_frame is 'pandas'; True, False or 'auto'"):
+        load_benchmark("bs", as_frame="pandas")
+
+
+def test_codes_without_a_meaning_are_refused(no_files):
+    write_marketing(no_files, Age="8")
+    with pytest.raises(ValueError, match=r"marketing\.csv holds 8 in the column 'Age'; 1 to 7 or an empty"):
+        load_benchmark("marketing")
+    assert load_benchmark("marketing", as_frame=False).data[0, 2] == 8
+    path = no_files / "marketing.csv"
+    path.write_text(path.read_text().replace("Age", "Years"))
+    with pytest.raises(ValueError, match=r"has a column 'Years'; sex, marital, .*as_frame=False"):
+        load_benchmark("marketing")
 
 
 def test_files_are_looked_for_in_turn(no_files, monkeypatch, tmp_path):

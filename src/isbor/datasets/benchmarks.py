@@ -1,12 +1,14 @@
 """The seven benchmark sets of the paper, from files or from OpenML."""
 
+import importlib
 import logging
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, overload
+from types import ModuleType
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,6 +67,15 @@ def cut_by_rank(target: ArrayLike, n_classes: int) -> IntArray:
 
 
 @dataclass(frozen=True, slots=True)
+class _Codes:
+    """What the codes first, first + 1, … of a column mean."""
+
+    levels: tuple[str, ...]
+    ordered: bool = False
+    first: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class _Benchmark:
     """What a benchmark file is called, holds and means."""
 
@@ -74,7 +85,75 @@ class _Benchmark:
     continuous: bool  # the file's target is a number, to be cut by rank
     openml_id: int | None
     about: str
+    codes: dict[str, _Codes] = field(default_factory=dict)  # by the names of categorical features
 
+
+# The help page of the set in the R package ElemStatLearn.
+_MARKETING_CODES = {
+    "sex": _Codes(("Male", "Female")),
+    "marital": _Codes(
+        (
+            "Married",
+            "Living together, not married",
+            "Divorced or separated",
+            "Widowed",
+            "Single, never married",
+        )
+    ),
+    "age": _Codes(("14-17", "18-24", "25-34", "35-44", "45-54", "55-64", "65 and over"), ordered=True),
+    "edu": _Codes(
+        (
+            "Grade 8 or less",
+            "Grades 9 to 11",
+            "Graduated high school",
+            "1 to 3 years of college",
+            "College graduate",
+            "Grad study",
+        ),
+        ordered=True,
+    ),
+    "occupation": _Codes(
+        (
+            "Professional/managerial",
+            "Sales worker",
+            "Factory worker/laborer/driver",
+            "Clerical/service worker",
+            "Homemaker",
+            "Student, high school or college",
+            "Military",
+            "Retired",
+            "Unemployed",
+        )
+    ),
+    "lived": _Codes(
+        (
+            "Less than one year",
+            "One to three years",
+            "Four to six years",
+            "Seven to ten years",
+            "More than ten years",
+        ),
+        ordered=True,
+    ),
+    "dual_income": _Codes(("Not married", "Yes", "No")),
+    "household": _Codes(("1", "2", "3", "4", "5", "6", "7", "8", "9 or more"), ordered=True),
+    "householdu18": _Codes(("0", "1", "2", "3", "4", "5", "6", "7", "8", "9 or more"), ordered=True, first=0),
+    "status": _Codes(("Own", "Rent", "Live with parents/family")),
+    "home_type": _Codes(("House", "Condominium", "Apartment", "Mobile home", "Other")),
+    "ethnic": _Codes(
+        (
+            "American Indian",
+            "Asian",
+            "Black",
+            "East Indian",
+            "Hispanic",
+            "Pacific Islander",
+            "White",
+            "Other",
+        )
+    ),
+    "language": _Codes(("English", "Spanish", "Other")),
+}
 
 _BENCHMARKS = {
     "bs": _Benchmark(
@@ -104,7 +183,8 @@ _BENCHMARKS = {
         continuous=False,
         openml_id=None,
         about="Marketing (Impact Resources, Inc., 1987; R package ElemStatLearn): household income in nine "
-        "brackets from 13 integer codes, some of them nominal. 2694 cells in 2117 rows are missing (NaN).",
+        "brackets from 13 categories, five of them ordered. 2694 cells in 2117 rows are missing.",
+        codes=_MARKETING_CODES,
     ),
     "bank": _Benchmark(
         "bank8fm.csv.gz",
@@ -156,19 +236,41 @@ _MARKETING_HELP = (
 
 @overload
 def load_benchmark(
-    name: str, *, data_home: str | os.PathLike[str] | None = ..., return_X_y: Literal[False] = ...
+    name: str,
+    *,
+    data_home: str | os.PathLike[str] | None = ...,
+    return_X_y: Literal[False] = ...,
+    as_frame: bool | Literal["auto"] = ...,
 ) -> Bunch: ...
 
 
 @overload
 def load_benchmark(
-    name: str, *, data_home: str | os.PathLike[str] | None = ..., return_X_y: Literal[True]
+    name: str,
+    *,
+    data_home: str | os.PathLike[str] | None = ...,
+    return_X_y: Literal[True],
+    as_frame: Literal[False],
 ) -> tuple[FloatArray, IntArray]: ...
 
 
+@overload
 def load_benchmark(
-    name: str, *, data_home: str | os.PathLike[str] | None = None, return_X_y: bool = False
-) -> Bunch | tuple[FloatArray, IntArray]:
+    name: str,
+    *,
+    data_home: str | os.PathLike[str] | None = ...,
+    return_X_y: Literal[True],
+    as_frame: bool | Literal["auto"] = ...,
+) -> tuple[Any, IntArray]: ...
+
+
+def load_benchmark(
+    name: str,
+    *,
+    data_home: str | os.PathLike[str] | None = None,
+    return_X_y: bool = False,
+    as_frame: bool | Literal["auto"] = "auto",
+) -> Bunch | tuple[Any, IntArray]:
     """Load one of the seven benchmark sets of the paper.
 
     The file is looked for in `data_home`, then in the directory that the environment variable ``ISBOR_DATA``
@@ -183,13 +285,18 @@ def load_benchmark(
         First directory to look in.
     return_X_y : bool
         Return ``(X, y)`` instead of a Bunch.
+    as_frame : bool or "auto"
+        True: the features are a data frame of pandas, or of polars if that alone is installed; codes of
+        categories are replaced by what they mean. False: an array of numbers, codes as they are, NaN where
+        missing. "auto": a frame for "marketing", the one set with categories, if pandas or polars is
+        installed, and an array otherwise.
 
     Returns
     -------
     Bunch
-        ``data`` (float, NaN where missing), ``target`` (int, 1 to r), ``feature_names``, ``name`` and
-        ``DESCR``. The continuous targets of "bank", "computer", "calhouse" and "census" are cut into five
-        classes by `cut_by_rank`.
+        ``data`` (the features), ``target`` (int, 1 to r), ``feature_names``, ``name`` and ``DESCR``. The
+        continuous targets of "bank", "computer", "calhouse" and "census" are cut into five classes by
+        `cut_by_rank`.
 
     Raises
     ------
@@ -197,6 +304,8 @@ def load_benchmark(
         If the name is unknown, or a file that was found is not in the format described.
     OSError
         If no file was found and none could be downloaded.
+    ImportError
+        If a frame is asked for, and neither pandas nor polars is installed.
 
     Examples
     --------
@@ -207,7 +316,11 @@ def load_benchmark(
     key = name.lower()
     if key not in _BENCHMARKS:
         raise ValueError(f"name is {name!r}; the benchmark sets are {', '.join(map(repr, _BENCHMARKS))}.")
+    if as_frame not in (True, False, "auto"):
+        raise ValueError(f"as_frame is {as_frame!r}; True, False or 'auto' is needed.")
     benchmark = _BENCHMARKS[key]
+    wants_frame = bool(benchmark.codes) if as_frame == "auto" else as_frame
+    library = _frame_library(required=as_frame is True) if wants_frame else None
     feature_names, X, target, source = _table(benchmark, _directories(data_home))
     y = cut_by_rank(target, benchmark.n_classes) if benchmark.continuous else _class_labels(target, source)
     if y.max() != benchmark.n_classes:
@@ -215,10 +328,11 @@ def load_benchmark(
             f"{source} holds {y.max()} classes; the set {key!r} has {benchmark.n_classes}. "
             "Supply a complete file by data_home= or by the environment variable ISBOR_DATA."
         )
+    data = X if library is None else _frame(library, feature_names, X, benchmark.codes, source)
     if return_X_y:
-        return X, y
+        return data, y
     about = f"{benchmark.about}\nSource: {source}"
-    return Bunch(data=X, target=y, feature_names=feature_names, name=key, DESCR=about)
+    return Bunch(data=data, target=y, feature_names=feature_names, name=key, DESCR=about)
 
 
 def _table(
@@ -283,6 +397,54 @@ def _class_labels(target: FloatArray, source: str) -> IntArray:
             f"{source} has row(s) without a target; each needs one. Replace the file, or remove it."
         )
     return 1 + np.unique(target, return_inverse=True)[1].astype(np.intp)
+
+
+def _frame_library(*, required: bool) -> ModuleType | None:
+    """Return pandas, or else polars, or else None."""
+    for name in ("pandas", "polars"):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    if required:
+        raise ImportError(
+            "as_frame=True needs pandas or polars, and neither is installed. Install one, for instance with "
+            "`pip install pandas`, or pass as_frame=False for an array of numbers."
+        )
+    return None
+
+
+def _frame(
+    library: ModuleType, names: Sequence[str], X: FloatArray, codes: dict[str, _Codes], source: str
+) -> Any:
+    """Return a data frame of pandas or polars, in which codes of categories are replaced by their meaning."""
+    columns = {}
+    for name, column in zip(names, X.T, strict=True):
+        meaning = codes.get(name.lower())  # the names in R are capitalised
+        if codes and meaning is None:
+            raise ValueError(
+                f"{source} has a column {name!r}; {', '.join(codes)} are needed. Correct its header, or pass "
+                "as_frame=False for an array of numbers."
+            )
+        columns[name] = column if meaning is None else _category(library, column, meaning, name, source)
+    return library.DataFrame(columns)
+
+
+def _category(library: ModuleType, column: FloatArray, codes: _Codes, name: str, source: str) -> Any:
+    position = column - codes.first
+    known = np.isin(position, np.arange(len(codes.levels)))
+    unknown = column[~known & ~np.isnan(column)]
+    if len(unknown):
+        raise ValueError(
+            f"{source} holds {unknown[0]:g} in the column {name!r}; {codes.first} to "
+            f"{codes.first + len(codes.levels) - 1} or an empty field is needed. Replace the file."
+        )
+    position = np.where(known, position, -1).astype(np.intp)
+    if library.__name__ == "pandas":
+        return library.Categorical.from_codes(position, codes.levels, ordered=codes.ordered)
+    texts = np.array([*codes.levels, None], dtype=object)[position].tolist()
+    dtype = library.Enum(list(codes.levels)) if codes.ordered else library.Categorical
+    return library.Series(name, texts, dtype=dtype)
 
 
 def _download(openml_id: int) -> tuple[list[str], FloatArray, FloatArray]:

@@ -1,0 +1,418 @@
+r"""Tables to matrices: numbers, categories and missing cells as columns of numbers.
+
+What a training table holds decides what its columns become, and every later table is read the same way:
+
+=============  ===========================================================================================
+a number       one column; a missing cell takes the mean of the column's values in training, and a column
+               that marks such cells is added if the training table has any
+a category     a column of zeros and ones for each level that occurs in training, and one for missing cells
+               if the training table has any; a level that is new, or a missing cell where training had
+               none, is a row of zeros
+=============  ===========================================================================================
+
+Categories are the columns of a data frame that hold strings or booleans, or are declared categorical. Their
+levels stand in the order they are declared in (pandas ``category``, polars ``Enum``), else sorted; polars
+``Categorical`` and Arrow dictionaries are numbered by appearance, which is no order, and are sorted. Arrays
+hold numbers only.
+
+Nothing here is scaled: `isbor.inputs` does that, and treats the columns of one category (`feature` says which
+they are) as one feature. Means and levels are those of all rows, whatever their weights, and do not depend on
+the order of rows.
+"""
+
+import numbers
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias, get_args
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from isbor.arrays import FloatArray, IntArray
+
+__all__ = ["Level", "Missing", "TableEncoding", "learn_table"]
+
+Level: TypeAlias = str | bool | int | float
+Missing: TypeAlias = Literal["auto", "indicator", "error"]
+_Kind: TypeAlias = Literal["strings", "booleans", "numbers"]
+
+_UNSEEN = -1.0  # in the place of a level that training did not have
+
+
+@dataclass(frozen=True, slots=True)
+class TableEncoding:
+    """How the tables that a model is fitted to, and predicts from, become matrices of numbers.
+
+    Made by `learn_table`; called with an estimator and a table, it returns the matrix.
+    """
+
+    feature_names: tuple[str, ...] | None  # of the d features, if the training table named them
+    levels: tuple[tuple[Level, ...] | None, ...]  # of each feature; None for numbers
+    fill: FloatArray  # (d,) what a missing number becomes: the mean in training; NaN for categories
+    indicator: NDArray[np.bool_]  # (d,) whether a column marks the feature's missing cells
+    missing: Missing
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether a table without missing cells is its own encoding."""
+        return not (self.indicator.any() or self._has_categories)
+
+    @property
+    def feature(self) -> IntArray:
+        """The feature that each encoded column comes from."""
+        return np.repeat(np.arange(len(self.levels)), self._widths)
+
+    @property
+    def categorical(self) -> NDArray[np.bool_]:
+        """Whether each encoded column is one of the columns of a category."""
+        return np.array([levels is not None for levels in self.levels])[self.feature]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What to call each encoded column: "age", "age missing", "color=red", "color missing"."""
+        names: list[str] = []
+        for j, levels in enumerate(self.levels):
+            # Features without names are called as scikit-learn does.
+            name = f"x{j}" if self.feature_names is None else self.feature_names[j]
+            names += [name] if levels is None else [f"{name}={level}" for level in levels]
+            names += [f"{name} missing"] if self.indicator[j] else []
+        return tuple(names)
+
+    def __call__(self, estimator: BaseEstimator, X: object) -> FloatArray:
+        """Return the matrix, shape (n, number of encoded columns), of a table like that of training.
+
+        Parameters
+        ----------
+        estimator : BaseEstimator
+            The one this encoding was learned for; scikit-learn compares the features with those it has seen.
+        X : data frame or array-like of shape (n, d)
+        """
+        owner = type(estimator).__name__
+        frame = _data_frame(X)
+        if not self._has_categories and (frame is None or _holds_numbers(frame)):
+            cells = _numeric_cells(estimator, X, reset=False)
+            _check_cells(cells, self.feature_names, owner, self.missing, is_frame=frame is not None)
+        elif frame is None:
+            first = next(j for j, levels in enumerate(self.levels) if levels is not None)
+            raise ValueError(
+                f"X is of type {type(X).__name__}; {owner} was fitted to a data frame whose "
+                f"{_column(self.feature_names, first)} held categories. "
+                "Pass a data frame with the same columns."
+            )
+        else:
+            columns = _read_columns(estimator, X, frame, reset=False)
+            cells = np.stack([column.cells for column in columns], axis=1)
+            _check_cells(cells, self.feature_names, owner, self.missing, is_frame=True)
+            for j, (column, levels) in enumerate(zip(columns, self.levels, strict=True)):
+                where = _column(self.feature_names, j)
+                cells[:, j] = (
+                    _as_numbers(column, where) if levels is None else _as_positions(column, levels, where)
+                )
+        return self._encode(cells)
+
+    @property
+    def _has_categories(self) -> bool:
+        return any(levels is not None for levels in self.levels)
+
+    @property
+    def _widths(self) -> IntArray:
+        """Number of columns that each feature becomes."""
+        return np.array([1 if levels is None else len(levels) for levels in self.levels]) + self.indicator
+
+    def _encode(self, cells: FloatArray) -> FloatArray:
+        """Return the matrix of a table in which NaN is missing and a level is its position."""
+        absent = np.isnan(cells)
+        if self.is_identity:
+            return np.where(absent, self.fill, cells) if absent.any() else cells
+        widths = self._widths
+        matrix = np.zeros((len(cells), widths.sum()))
+        for j, (stop, levels) in enumerate(zip(np.cumsum(widths), self.levels, strict=True)):
+            start = stop - widths[j]
+            if levels is None:
+                matrix[:, start] = np.where(absent[:, j], self.fill[j], cells[:, j])
+            else:
+                seen = np.flatnonzero(cells[:, j] >= 0)  # neither missing nor new
+                matrix[seen, start + cells[seen, j].astype(np.intp)] = 1.0
+            if self.indicator[j]:
+                matrix[:, stop - 1] = absent[:, j]
+        return matrix
+
+
+def learn_table(
+    estimator: BaseEstimator, X: object, missing: Missing = "auto"
+) -> tuple[TableEncoding, FloatArray]:
+    """Return how tables like X become matrices, and the matrix of X.
+
+    Sets the estimator's `n_features_in_` and `feature_names_in_`, as scikit-learn does. If X is an array of
+    float64 without missing cells, the matrix is X itself.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+    X : data frame (pandas, polars, pyarrow, modin) or array-like of shape (n, d)
+    missing : {"auto", "indicator", "error"}
+        What to do with missing cells (NaN, None, null): "indicator" encodes them, "error" refuses them, and
+        "auto" encodes them in data frames and refuses them in arrays. Infinite numbers are always refused.
+
+    Examples
+    --------
+    >>> from sklearn.base import BaseEstimator
+    >>> model = BaseEstimator()
+    >>> encoding, matrix = learn_table(model, [[1.0, 5.0], [3.0, np.nan]], missing="indicator")
+    >>> encoding.names
+    ('x0', 'x1', 'x1 missing')
+    >>> matrix
+    array([[1., 5., 0.],
+           [3., 5., 1.]])
+    >>> encoding(model, [[np.nan, 7.0]])
+    array([[2., 7., 0.]])
+    """
+    if missing not in get_args(Missing):
+        choices = ", ".join(map(repr, get_args(Missing)))
+        raise ValueError(f"missing is {missing!r}; one of {choices} is needed.")
+    frame = _data_frame(X)
+    levels: tuple[tuple[Level, ...] | None, ...]
+    if frame is None or _holds_numbers(frame):
+        cells = _numeric_cells(estimator, X, reset=True)
+        levels = (None,) * cells.shape[1]
+    else:
+        columns = _read_columns(estimator, X, frame, reset=True)
+        cells = np.stack([column.cells for column in columns], axis=1)
+        levels = tuple(column.levels for column in columns)
+    names = _feature_names(estimator)
+    _check_cells(cells, names, type(estimator).__name__, missing, is_frame=frame is not None)
+    fill = np.full(len(levels), np.nan)
+    for j, of_feature in enumerate(levels):
+        if of_feature is None:
+            fill[j] = _mean(cells[:, j], _column(names, j))
+    indicator = np.asarray(np.isnan(cells).any(axis=0))
+    encoding = TableEncoding(names, levels, fill, indicator, missing)
+    return encoding, encoding._encode(cells)
+
+
+# Cells: from whatever the caller has to numbers, NaN where missing, and positions of levels.
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """One column of a data frame."""
+
+    levels: tuple[Level, ...] | None  # those that occur, in order; None if the column holds numbers
+    cells: FloatArray  # (n,) numbers, or positions in levels; NaN where missing
+
+
+def _data_frame(X: object) -> nw.DataFrame[Any] | None:
+    """Return X as a data frame if it is one."""
+    table: Any = nw.from_native(X, pass_through=True)
+    if isinstance(table, nw.LazyFrame) and not hasattr(X, "__array__"):
+        raise TypeError(
+            f"X is of type {type(X).__name__}, whose rows are yet to be computed; rows are needed. "
+            "Pass what its collect() returns."
+        )
+    return table if isinstance(table, nw.DataFrame) else None
+
+
+def _holds_numbers(frame: nw.DataFrame[Any]) -> bool:
+    """Whether all columns hold numbers, which scikit-learn converts itself."""
+    return all(dtype.is_numeric() for dtype in frame.schema.values())
+
+
+def _numeric_cells(estimator: BaseEstimator, X: object, *, reset: bool) -> FloatArray:
+    checked: FloatArray = validate_data(
+        estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, order="C"
+    )
+    return checked
+
+
+def _read_columns(
+    estimator: BaseEstimator, X: object, frame: nw.DataFrame[Any], *, reset: bool
+) -> list[_Column]:
+    validate_data(estimator, X, reset=reset, skip_check_array=True)  # the names and number of columns
+    if len(frame) == 0:
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape={frame.shape}) while a minimum of 1 is required by "
+            f"{type(estimator).__name__}. Check the filter that made X."
+        )
+    names = _feature_names(estimator)
+    return [_read_column(column, _column(names, j)) for j, column in enumerate(frame.iter_columns())]
+
+
+def _read_column(column: nw.Series[Any], where: str) -> _Column:
+    dtype = column.dtype
+    if dtype.is_numeric():
+        return _Column(None, column.cast(nw.Float64).to_numpy())
+    if isinstance(dtype, nw.Boolean | nw.String | nw.Categorical | nw.Enum):
+        return _read_levels(column, where)
+    if isinstance(dtype, nw.Object | nw.Unknown):
+        return _read_objects(column, where)
+    raise _unsuitable(str(dtype), where)
+
+
+def _read_levels(column: nw.Series[Any], where: str) -> _Column:
+    values = column.drop_nulls().unique().to_list()
+    occurring = set(map(_plain, values))
+    _only_kind(occurring, where)
+    declared = _declared_levels(column)
+    levels = sorted(occurring) if declared is None else [level for level in declared if level in occurring]
+    place = {level: float(i) for i, level in enumerate(levels)}
+    cells = np.full(len(column), np.nan)
+    if values:
+        codes = column.replace_strict(values, [place[_plain(v)] for v in values], return_dtype=nw.Float64)
+        cells[:] = codes.to_numpy()
+    return _Column(tuple(levels), cells)
+
+
+def _declared_levels(column: nw.Series[Any]) -> list[Level] | None:
+    """Return all levels in the order that the column's type gives them, if it does."""
+    if isinstance(column.dtype, nw.Enum):
+        return list(dict.fromkeys(map(_plain, column.dtype.categories)))
+    if isinstance(column.dtype, nw.Categorical) and column.implementation.is_pandas_like():
+        return list(dict.fromkeys(map(_plain, column.to_native().dtype.categories)))
+    return None
+
+
+def _read_objects(column: nw.Series[Any], where: str) -> _Column:
+    """Read a column of Python objects: numbers, or else strings or booleans."""
+    present = ~column.is_null().to_numpy()
+    items = column.to_numpy()[present].tolist()
+    examples = dict(zip(map(type, items), items, strict=True))
+    for t, example in examples.items():
+        if _kind(t) is None:
+            raise _unsuitable(f"{t.__name__}, such as {example!r}", where)
+    cells = np.full(len(present), np.nan)
+    kind = _only_kind(examples.values(), where)
+    if kind is None or kind == "numbers":
+        cells[present] = np.array(items, dtype=np.float64)
+        return _Column(None, cells)
+    levels = sorted(set(items))
+    place = {level: float(i) for i, level in enumerate(levels)}
+    cells[present] = np.fromiter(map(place.__getitem__, items), np.float64, len(items))
+    return _Column(tuple(map(_plain, levels)), cells)
+
+
+def _as_numbers(column: _Column, where: str) -> FloatArray:
+    """Return the cells of a column that held numbers in training."""
+    if column.levels is None:
+        return column.cells
+    if column.levels and _only_kind(column.levels, where) != "booleans":
+        raise ValueError(
+            f"X holds categories, such as {column.levels[0]!r}, in {where}; in training it held numbers. "
+            "Convert the column to numbers."
+        )
+    return _take(np.array(column.levels, dtype=np.float64), column.cells)
+
+
+def _as_positions(column: _Column, levels: tuple[Level, ...], where: str) -> FloatArray:
+    """Return the cells of a column that held categories in training, as positions in their levels."""
+    found, cells = column.levels, column.cells
+    if found is None:
+        # Numbers may be levels, too, and need not be declared so again.
+        values, inverse = np.unique(cells, return_inverse=True)
+        found, cells = tuple(values[~np.isnan(values)].tolist()), np.where(np.isnan(cells), np.nan, inverse)
+    kind, needed = _only_kind(found, where), _only_kind(levels, where)
+    if kind != needed and found and levels:
+        raise ValueError(
+            f"X holds {kind}, such as {found[0]!r}, in {where}; in training it held {needed}, such as "
+            f"{levels[0]!r}. Convert the column to {needed}."
+        )
+    place = {level: float(i) for i, level in enumerate(levels)}
+    return _take(np.array([place.get(level, _UNSEEN) for level in found]), cells)
+
+
+def _take(values: FloatArray, positions: FloatArray) -> FloatArray:
+    """Return the values at the positions, NaN at NaN."""
+    taken = np.full(len(positions), np.nan)
+    present = ~np.isnan(positions)
+    taken[present] = values[positions[present].astype(np.intp)]
+    return taken
+
+
+def _plain(level: object) -> Level:
+    """Return a level as a plain string, boolean or number; others, such as intervals, by their text."""
+    if isinstance(level, np.generic):
+        level = level.item()
+    if isinstance(level, str):
+        return str.__str__(level)  # the text alone of a subclass
+    return level if isinstance(level, bool | int | float) else str(level)
+
+
+def _kind(t: type) -> _Kind | None:
+    if issubclass(t, str):
+        return "strings"
+    if issubclass(t, bool | np.bool_):
+        return "booleans"
+    return "numbers" if issubclass(t, numbers.Real | Decimal) else None
+
+
+def _only_kind(values: Iterable[object], where: str) -> _Kind | None:
+    """Return the kind of the values, None if there are none; mixtures are refused."""
+    examples = {_kind(type(value)): value for value in values}
+    if len(examples) > 1:
+        found = " and ".join(map(repr, examples.values()))
+        raise ValueError(
+            f"X holds values of several types in {where}, such as {found}; one type is needed. "
+            "Convert them all to it, for instance with astype(str)."
+        )
+    return next(iter(examples), None)
+
+
+# Checks and means of cells.
+
+
+def _check_cells(
+    cells: FloatArray, names: Sequence[str] | None, owner: str, missing: Missing, is_frame: bool
+) -> None:
+    """Raise ValueError if there are infinite cells, or missing ones that are not accepted."""
+    bad = ~np.isfinite(cells)
+    if not bad.any():
+        return
+    accepted = missing == "indicator" or (missing == "auto" and is_frame)
+    if accepted:
+        bad = np.isinf(cells)
+        if not bad.any():
+            return
+    row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
+    is_missing = np.isnan(cells[row, column])
+    remedy = (
+        "Drop those rows or fill them in, for instance with sklearn.impute.SimpleImputer(add_indicator=True)."
+        ' Or set missing="indicator": the mean takes their place, and a column of its own marks them.'
+        if is_missing
+        else "Replace infinite values, or drop those rows."
+    )
+    raise ValueError(
+        f"X contains {'inf' if accepted else 'NaN or inf'} in {np.count_nonzero(bad)} cell(s), the first "
+        f"({'NaN' if is_missing else 'inf'}) in row {row}, {_column(names, column)}; {owner} needs finite "
+        f"numbers. {remedy}"
+    )
+
+
+def _mean(cells: FloatArray, where: str) -> float:
+    """Return the mean of the cells that are present, whatever the order of rows."""
+    values = np.sort(cells)  # a sum depends on its order; NaN comes last
+    values = values[: np.searchsorted(values, np.nan)]
+    if len(values) == 0:
+        raise ValueError(f"X holds no value in {where}: all {len(cells)} cells are missing. Drop the column.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = values.sum() / len(values)
+    return float(mean if np.isfinite(mean) else np.sum(values / len(values)))
+
+
+def _feature_names(estimator: BaseEstimator) -> tuple[str, ...] | None:
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else tuple(map(str, names))
+
+
+def _column(names: Sequence[str] | None, j: int) -> str:
+    return f"column {j}" if names is None else f"column {names[j]!r}"
+
+
+def _unsuitable(found: str, where: str) -> ValueError:
+    return ValueError(
+        f"X holds values of type {found} in {where}; numbers, booleans, strings or categories are needed. "
+        "Turn dates into numbers (days since one of them) or categories (the month), take nested values "
+        "apart into columns of their own, or drop the column."
+    )
