@@ -28,7 +28,7 @@ from isbor.blocks import Workers
 from isbor.datasets import make_saddle, saddle_labels
 from isbor.inputs import canonical_rows
 from isbor.metrics import mean_absolute_error
-from isbor.statistics import expand
+from isbor.statistics import expand, streamed
 
 T = TypeVar("T")
 
@@ -187,7 +187,9 @@ def measure_rates(folder: Path, rows: int) -> Rates:
             basis = dictionary.basis(np.arange(n))
             weights = np.zeros(n)
             weights[:N_ACTIVE] = 1.0
-            passes[n] = _best_time(lambda b=basis, w=weights: expand(table, b, w, thresholds, workers))
+            passes[n] = _best_time(
+                lambda b=basis, w=weights: expand(table, streamed(table, b), w, thresholds, workers)
+            )
     return Rates(passes, gemm)
 
 

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from benchmarks.report import number, print_table
 from isbor.arrays import FloatArray, IntArray
-from isbor.basis import RadialBasis, RowDictionary
+from isbor.basis import Functions, RowDictionary
 from isbor.blocks import Workers
 from isbor.inputs import TrainingRows, canonical_rows
 from isbor.likelihood import ordinal_probit
@@ -59,7 +59,7 @@ PROBLEMS = {
 
 
 def sampled(
-    rows: TrainingRows, basis: RadialBasis, mode: Mode, phi: FloatArray, precision: FloatArray
+    rows: TrainingRows, basis: Functions, mode: Mode, phi: FloatArray, precision: FloatArray
 ) -> tuple[FloatArray, float]:
     """Return P(y ≤ k) at the new rows from the exact posterior, (n, r-1), and the effective sample size."""
     rng = np.random.default_rng(0)
@@ -85,7 +85,7 @@ def sampled(
     return cumulative, float(1.0 / (weight**2).sum())
 
 
-def gaussian(basis: RadialBasis, mode: Mode, phi: FloatArray, precision: FloatArray) -> list[FloatArray]:
+def gaussian(basis: Functions, mode: Mode, phi: FloatArray, precision: FloatArray) -> list[FloatArray]:
     """Return P(y ≤ k) by each of `FORMULAS`."""
     m, t = len(basis), len(mode.thresholds)
     mean = (phi @ mode.weights)[:, None]
@@ -118,8 +118,10 @@ def main() -> None:
         dictionary = RowDictionary(rows, gamma)
         with Workers() as workers:
             start = initial_model(rows, dictionary, workers)
-            model, _ = solve_gram(rows, dictionary, start, GramSettings(), workers, Recorder("fit"))
-        basis, mode = dictionary.basis(model.chosen), model.mode
+            model, _ = solve_gram(
+                rows, dictionary, start, GramSettings(), workers, Recorder("fit", rows.source)
+            )
+        basis, mode = dictionary.basis(model.functions.origin), model.mode
         precision = posterior_precision(mode)
         phi = basis(scaling(new))
         exact, effective = sampled(rows, basis, mode, phi, precision)

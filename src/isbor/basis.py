@@ -1,6 +1,11 @@
-r"""Radial basis functions centred on rows.
+r"""Basis functions with a centre and a metric of their own: bumps and ramps.
 
-.. math:: \phi_m(x) = \exp(-\gamma \lVert x - z_m \rVert^2) - o_m .
+.. math:: \phi_m(x) = \exp\Big(-\sum_d \theta_{md} (x_d - z_{md})^2\Big) - o_m
+    \qquad\text{or}\qquad \phi_m(x) = \tanh\Big(\sum_d \theta_{md} (x_d - z_{md})\Big) - o_m .
+
+A zero :math:`\theta_{md}` leaves feature d out of function m. The arguments of all functions together are one
+matrix product, because they are linear in (x², x, 1). A ramp of small slope is a straight line, a steep one
+a step.
 
 The offset :math:`o_m`, the function's mean over a sample of rows, changes nothing in the model: the
 thresholds take up any constant. It is there for the arithmetic and for the posterior. A wide basis
@@ -9,68 +14,146 @@ and uncertain weights of uncentred functions are mostly an uncertain common shif
 thresholds, which no prediction depends on.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isbor.arrays import FloatArray, IntArray
 from isbor.inputs import TrainingRows
 
-__all__ = ["RadialBasis", "RowDictionary"]
+Real = TypeVar("Real", np.float32, np.float64)
+
+__all__ = ["Functions", "RowDictionary", "adaptive_cost", "monomials"]
+
+_REFERENCE_ROWS = 1000  # that the offsets are means over
 
 
 @dataclass(frozen=True, slots=True)
-class RadialBasis:
-    """Gaussian basis functions of one width, on scaled features."""
+class Functions:
+    """Some functions of a row of scaled features."""
 
-    centres: FloatArray  # (m, d)
-    gamma: float
+    centres: FloatArray  # (m, d), z
+    metric: FloatArray  # (m, d), θ, not negative for bumps
+    ramp: NDArray[np.bool_]  # (m,) ramps; the others are bumps
     offset: FloatArray  # (m,)
+    origin: IntArray  # (m,) the training row that a function was first centred on
+    cost: FloatArray  # (m,) what a function pays, in units of the size prior
 
     def __len__(self) -> int:
         return len(self.centres)
 
-    def kernel(self, X: FloatArray) -> FloatArray:
-        """Return exp(-γ‖x - z‖²), shape (n, m)."""
-        # One product gives -γ(‖x‖² - 2 x·z + ‖z‖²).
-        n, d = X.shape
-        left = np.empty((n, d + 2))
-        left[:, :d] = X
-        np.einsum("ij,ij->i", X, X, out=left[:, d])
-        left[:, d + 1] = 1.0
-        values = left @ self._right()
-        if self.gamma > 1e6:  # rounding of the exponent is no longer small beside one
-            np.minimum(values, 0.0, out=values)
-        return np.exp(values, out=values)
-
     def __call__(self, X: FloatArray) -> FloatArray:
-        """Return the centred basis functions at the rows of X, shape (n, m)."""
-        values = self.kernel(X)
+        """Return the centred functions at the rows of X, shape (n, m)."""
+        values = self.uncentred(X)
         values -= self.offset
         return values
 
-    def _right(self) -> FloatArray:
-        squares = np.einsum("ij,ij->i", self.centres, self.centres)
-        return np.vstack(
-            [
-                2.0 * self.gamma * self.centres.T,
-                np.full(len(self), -self.gamma),
-                -self.gamma * squares,
-            ]
+    def uncentred(self, X: FloatArray) -> FloatArray:
+        """Return the functions without their offsets, shape (n, m)."""
+        return self.at(monomials(X))
+
+    def at(self, terms: NDArray[Real]) -> NDArray[Real]:
+        """Return the functions without their offsets at rows given by their `monomials`."""
+        values = terms @ self.coefficients().astype(terms.dtype, copy=False)
+        ramps = np.flatnonzero(self.ramp)
+        rising = np.tanh(values[:, ramps])
+        np.minimum(values, 0.0, out=values)  # a bump is at most one, whatever the rounding of its exponent
+        np.exp(values, out=values)
+        values[:, ramps] = rising
+        return values
+
+    def slopes(self, values: NDArray[Real]) -> NDArray[Real]:
+        """Return the functions' derivatives in their arguments, from their values without offsets."""
+        ramps = np.flatnonzero(self.ramp)
+        slopes = values.copy()
+        slopes[:, ramps] = 1.0 - values[:, ramps] ** 2
+        return slopes
+
+    def coefficients(self) -> FloatArray:
+        """Return the arguments' coefficients of (x², x, 1), shape (2d + 1, m)."""
+        theta, z = self.metric.T, self.centres.T
+        tilt = theta * z
+        bump = np.vstack([-theta, 2.0 * tilt, -np.einsum("dm,dm->m", tilt, z)[None]])
+        ramp = np.vstack([np.zeros_like(theta), theta, -tilt.sum(axis=0)[None]])
+        return np.where(self.ramp, ramp, bump)
+
+    def parameter_gradient(self, by_coefficient: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Turn a gradient in the coefficients into gradients in centres and metric, (m, d) each."""
+        d = self.metric.shape[1]
+        square, linear = by_coefficient[:d].T, by_coefficient[d : 2 * d].T
+        constant = by_coefficient[2 * d][:, None]
+        theta, z, ramp = self.metric, self.centres, self.ramp[:, None]
+        centres = np.where(ramp, -theta * constant, 2.0 * theta * (linear - z * constant))
+        metric = np.where(ramp, linear - z * constant, 2.0 * z * linear - square - z * z * constant)
+        return centres, metric
+
+    def take(self, chosen: IntArray | NDArray[np.bool_] | slice) -> Self:
+        """Return some of the functions."""
+        return replace(
+            self,
+            centres=self.centres[chosen],
+            metric=self.metric[chosen],
+            ramp=self.ramp[chosen],
+            offset=self.offset[chosen],
+            origin=self.origin[chosen],
+            cost=self.cost[chosen],
         )
+
+    def followed_by(self, others: "Functions") -> "Functions":
+        """Return these functions and then the others."""
+        return Functions(
+            np.concatenate([self.centres, others.centres]),
+            np.concatenate([self.metric, others.metric]),
+            np.concatenate([self.ramp, others.ramp]),
+            np.concatenate([self.offset, others.offset]),
+            np.concatenate([self.origin, others.origin]),
+            np.concatenate([self.cost, others.cost]),
+        )
+
+    def centred_on(self, rows: TrainingRows) -> Self:
+        """Return the functions with offsets that make their means over a sample of the rows zero."""
+        sample = rows.head(_REFERENCE_ROWS)
+        share = sample.weight / sample.weight.sum()
+        return replace(self, offset=share @ self.uncentred(sample.X))
+
+
+def monomials(X: FloatArray) -> FloatArray:
+    """Return (x², x, 1) for each row, shape (n, 2d + 1)."""
+    n, d = X.shape
+    terms = np.empty((n, 2 * d + 1))
+    np.multiply(X, X, out=terms[:, :d])
+    terms[:, d : 2 * d] = X
+    terms[:, 2 * d] = 1.0
+    return terms
+
+
+def adaptive_cost(metric: FloatArray) -> FloatArray:
+    """Return the cost of functions whose centre and metric were adapted to the data.
+
+    A function of k features has k centres and k scales to adapt, and noise alone lets them gain: the best
+    gain that a search finds in labels drawn from the model itself grows about linearly with k.
+    """
+    cost: FloatArray = 0.75 * (1.0 + np.count_nonzero(metric, axis=1))
+    return cost
 
 
 @dataclass(frozen=True, slots=True)
 class RowDictionary:
-    """All basis functions of one width centred on training rows; a candidate is a row's number."""
+    """All bumps of one metric centred on training rows; a candidate is a row's number."""
 
     rows: TrainingRows
-    gamma: float
-    reference: int = 1000  # rows that the offsets are means over
+    gamma: float | FloatArray  # one width, or a scale for each feature
 
-    def basis(self, chosen: IntArray) -> RadialBasis:
+    def basis(self, chosen: IntArray) -> Functions:
         """Return the functions centred on the chosen rows."""
-        sample = self.rows.head(self.reference)
-        centred = RadialBasis(self.rows.X[chosen], self.gamma, np.zeros(len(chosen)))
-        offset = sample.weight @ centred.kernel(sample.X) / sample.weight.sum()
-        return RadialBasis(centred.centres, self.gamma, offset)
+        m, d = len(chosen), self.rows.X.shape[1]
+        return Functions(
+            self.rows.X[chosen],
+            np.broadcast_to(np.asarray(self.gamma, dtype=np.float64), (m, d)).copy(),
+            np.zeros(m, dtype=np.bool_),
+            np.zeros(m),
+            chosen,
+            np.ones(m),
+        ).centred_on(self.rows)

@@ -35,7 +35,7 @@ from isbor.metrics import accuracy, mean_absolute_error, ranked_probability_scor
 from isbor.plots import LatentDisplay, require_matplotlib
 from isbor.posterior import find_mode, starting_thresholds
 from isbor.predictive import class_probabilities
-from isbor.statistics import expand
+from isbor.statistics import expand, streamed
 from isbor.trace import Step
 
 __all__ = ["LEAST_ROWS", "Demo", "LinearOrderedProbit", "Outcome", "check_request", "run_demo"]
@@ -220,7 +220,7 @@ class LinearOrderedProbit:
         basis = _LinearBasis(n_features)
         with Workers(1) as workers:
             self._mode = find_mode(
-                lambda w, b: expand(rows, basis, w, b, workers),
+                lambda w, b: expand(rows, streamed(rows, basis), w, b, workers),
                 alpha=np.zeros(n_features),
                 weights=np.zeros(n_features),
                 thresholds=starting_thresholds(rows.y, rows.weight),

@@ -19,7 +19,7 @@ function leaves) elsewhere; s = S, q = Q outside the model and s = 1/Σ_jj - α_
 (αS/(α - S) is the same number in exact arithmetic but cancels where α is small.)
 
 The gains of the three moves, exact for the quadratic model, with c nats of prior per function
-(ln p(M) = -cM):
+(ln p(M) = -cM; c may differ from function to function):
 
 .. math::
     \text{add} &: \tfrac12 (Q^2/S - 1 - \ln(Q^2/S)) - c \\
@@ -163,46 +163,48 @@ def best_move(
     state: Gaussian,
     floor: FloatArray,
     *,
-    size_prior: float = 0.0,
+    price: float | FloatArray = 0.0,
     may_add: bool = True,
     excluded: Collection[int] = (),
 ) -> Move | None:
     """Return the move of the largest gain, ties to the lowest candidate; None if nothing is possible.
 
     Candidates with a sparsity below `floor` are passed over, see `rounding_floor`, and so are the
-    excluded ones.
+    excluded ones. `price` is what a function pays for being in the model, in nats: one number, or one for
+    each candidate.
     """
+    prices = np.broadcast_to(np.asarray(price, dtype=np.float64), state.sparsity.shape)
     passed_over = np.fromiter(excluded, dtype=np.intp)
     best: Move | None = None
     if may_add:
-        best = _best_addition(state, floor, size_prior, passed_over)
-    inside = _best_inside(state, size_prior, passed_over)
+        best = _best_addition(state, floor, prices, passed_over)
+    inside = _best_inside(state, prices, passed_over)
     if best is None or (inside is not None and inside.gain >= best.gain):
         best = inside
     return best
 
 
-def _best_addition(state: Gaussian, floor: FloatArray, size_prior: float, excluded: IntArray) -> Move | None:
+def _best_addition(state: Gaussian, floor: FloatArray, price: FloatArray, excluded: IntArray) -> Move | None:
     s, q = state.sparsity, state.quality
     ratio = np.where(s > floor, q**2 / np.where(s > 0.0, s, 1.0), 0.0)
     ratio[state.active] = 0.0
     ratio[excluded] = 0.0
-    # The gain ½(x - 1 - ln x) rises with x = Q²/S, so the best candidate has the largest ratio.
-    j = int(np.argmax(ratio)) if len(ratio) else -1
-    if j < 0 or ratio[j] <= 1.0:
+    possible = ratio > 1.0
+    if not possible.any():
         return None
-    gain = 0.5 * float(ratio[j] - 1.0 - np.log(ratio[j])) - size_prior
-    alpha = float(s[j] / (ratio[j] - 1.0))
-    return Move("add", j, alpha, gain)
+    ratio = np.where(possible, ratio, 1.0)
+    gain = np.where(possible, 0.5 * (ratio - 1.0 - np.log(ratio)) - price, -np.inf)
+    j = int(np.argmax(gain))
+    return Move("add", j, float(s[j] / (ratio[j] - 1.0)), float(gain[j]))
 
 
-def _best_inside(state: Gaussian, size_prior: float, excluded: IntArray) -> Move | None:
+def _best_inside(state: Gaussian, price: FloatArray, excluded: IntArray) -> Move | None:
     if len(excluded):
         state = _without(state, np.isin(state.active, excluded))
     if not len(state.active):
         return None
     variance, mean, alpha = np.diag(state.covariance), state.mean, state.alpha
-    deletion = -0.5 * (mean**2 / variance + np.log(alpha * variance)) + size_prior
+    deletion = -0.5 * (mean**2 / variance + np.log(alpha * variance)) + price[state.active]
     best = optimal_precision(np.maximum(1.0 / variance - alpha, 0.0), mean / variance)
     stays = np.isfinite(best) & (best > 0.0)
     change = np.where(stays, best, alpha) - alpha

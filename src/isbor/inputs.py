@@ -8,17 +8,17 @@ interleaved in proportion, so that **every prefix is a stratified random sample*
 or subsamples means taking the first rows.
 
 Features are standardised by the rows' weighted mean and standard deviation; a constant feature says
-nothing and gets factor zero.
+nothing and gets factor zero. The columns of a category are scaled together, so that the mean squared
+distance between two rows is that of any other feature, 2: then a rare level is no further away than others.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from isbor.arrays import FloatArray, IntArray
 
-__all__ = ["Scaling", "TrainingRows", "canonical_rows", "check_finite"]
+__all__ = ["Scaling", "TrainingRows", "canonical_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,10 @@ class Scaling:
         Z *= self.factor
         # So far out every basis function is zero; beyond, squares would overflow.
         return np.clip(Z, -1e100, 1e100, out=Z)
+
+    def inverse(self, Z: FloatArray) -> FloatArray:
+        """Return unscaled rows; a constant feature takes its constant."""
+        return self.mean + Z / np.where(self.factor > 0.0, self.factor, np.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,10 @@ class TrainingRows:
         """Return the first n rows, a stratified sample, without copying."""
         return TrainingRows(self.X[:n], self.y[:n], self.weight[:n], self.source[:n])
 
+    def take(self, chosen: IntArray) -> "TrainingRows":
+        """Return some of the rows; in ascending order their prefixes stay stratified."""
+        return TrainingRows(self.X[chosen], self.y[chosen], self.weight[chosen], self.source[chosen])
+
     def in_fewer_dimensions(self) -> "TrainingRows":
         """Return the rows in at most n dimensions, all distances between them as they were.
 
@@ -64,27 +72,8 @@ class TrainingRows:
         return replace(self, X=np.ascontiguousarray(triangle.T))
 
 
-def check_finite(X: FloatArray, feature_names: Sequence[str] | None, owner: str) -> None:
-    """Raise ValueError if X holds NaN or infinity, naming the first such cell and what to do."""
-    bad = ~np.isfinite(X)
-    if not bad.any():
-        return
-    row, column = (int(i) for i in np.argwhere(bad)[0])
-    found = "NaN" if np.isnan(X[row, column]) else "inf"
-    where = f"column {column}" if feature_names is None else f"column {feature_names[column]!r}"
-    remedy = (
-        "Drop those rows or fill them in, for instance with sklearn.impute.SimpleImputer(add_indicator=True)."
-        if found == "NaN"
-        else "Replace infinite values, or drop those rows."
-    )
-    raise ValueError(
-        f"X contains NaN or inf in {int(bad.sum())} cell(s), the first ({found}) in row {row}, {where}; "
-        f"{owner} needs finite numbers. {remedy}"
-    )
-
-
 def canonical_rows(
-    X: FloatArray, y: IntArray, weight: FloatArray, *, salt: int = 0
+    X: FloatArray, y: IntArray, weight: FloatArray, *, salt: int = 0, category: IntArray | None = None
 ) -> tuple[TrainingRows, Scaling]:
     """Merge equal rows, drop those of weight zero, order and scale the rest.
 
@@ -94,10 +83,11 @@ def canonical_rows(
     y : (n,) labels 0 … r-1
     weight : (n,) nonnegative
     salt : chooses among the pseudo-random orders
+    category : (d,) the number of the category that a column belongs to, -1 for a column of its own
     """
     kept = np.flatnonzero(weight > 0)
     if len(kept) < len(weight):
-        rows, scaling = canonical_rows(X[kept], y[kept], weight[kept], salt=salt)
+        rows, scaling = canonical_rows(X[kept], y[kept], weight[kept], salt=salt, category=category)
         return replace(rows, source=kept[rows.source]), scaling
     key = _hash_rows(X, y, salt)
     # Equal rows by weight, so that their sum does not depend on the order they came in.
@@ -113,7 +103,7 @@ def canonical_rows(
     interleaved = _interleave(y[source])
     source, merged = source[interleaved], merged[interleaved]
     X = X[source]
-    return TrainingRows(X, y[source], merged, source), _standardise(X, merged)
+    return TrainingRows(X, y[source], merged, source), _standardise(X, merged, category)
 
 
 def _hash_rows(X: FloatArray, y: IntArray, salt: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
@@ -143,7 +133,7 @@ def _interleave(y: IntArray) -> IntArray:
     return by_class[np.argsort(share, kind="stable")]
 
 
-def _standardise(X: FloatArray, weight: FloatArray) -> Scaling:
+def _standardise(X: FloatArray, weight: FloatArray, category: IntArray | None) -> Scaling:
     """Standardise the rows in place; safe for values near the limits of floats."""
     share = weight / weight.sum()
     mean = share @ X
@@ -154,7 +144,13 @@ def _standardise(X: FloatArray, weight: FloatArray) -> Scaling:
     X -= mean
     X /= unit
     X[:, ~varying] = 0.0
-    spread = np.sqrt(np.einsum("i,ij,ij->j", share, X, X))
+    variance = np.einsum("i,ij,ij->j", share, X, X)
+    if category is not None:
+        for number in np.unique(category[category >= 0]):
+            columns = np.flatnonzero((category == number) & varying)
+            # In the units that the columns have been divided by, which are not all the same.
+            variance[columns] = np.sum(variance[columns] * unit[columns] ** 2) / unit[columns] ** 2
+    spread = np.sqrt(variance)
     X /= np.where(varying, spread, 1.0)
     factor = np.zeros_like(unit)
     factor[varying] = 1.0 / (unit * spread)[varying]

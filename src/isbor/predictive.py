@@ -13,6 +13,7 @@ The class whose thresholds enclose μ is the median of this distribution: the de
 expected absolute error. Other losses have their own decisions on the same probabilities.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -22,14 +23,15 @@ from scipy.linalg import solve_triangular
 from scipy.special import ndtr, ndtri
 
 from isbor.arrays import FloatArray, IntArray
-from isbor.basis import RadialBasis
-from isbor.inputs import Scaling
+from isbor.basis import Functions
 from isbor.likelihood import edges, ordinal_probit
 from isbor.posterior import Mode, factorise
+from isbor.warps import Preparation
 
 __all__ = [
     "LatentModel",
     "Loss",
+    "Member",
     "class_probabilities",
     "credible_bands",
     "decide",
@@ -42,27 +44,61 @@ Loss: TypeAlias = Literal["absolute", "zero_one", "quadratic"] | ArrayLike
 
 
 @dataclass(frozen=True, slots=True)
-class LatentModel:
-    """The fitted score as a Gaussian at every row, noise 1."""
+class Member:
+    """One score as a Gaussian at every row, noise 1."""
 
-    scaling: Scaling
-    basis: RadialBasis
+    functions: Functions
     weights: FloatArray  # (m,)
     whitening: FloatArray  # (m, m), v = ‖whitening · φ‖²
+    shift: float  # added to the score, so that all members' thresholds have the same mean
+
+    def moments(self, prepared: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of the score at prepared rows."""
+        phi = self.functions(prepared)
+        whitened = phi @ self.whitening.T
+        return phi @ self.weights + self.shift, np.einsum("ij,ij->i", whitened, whitened)
+
+
+@dataclass(frozen=True, slots=True)
+class LatentModel:
+    """The fitted score: a Gaussian at every row, the average of one or more members.
+
+    Members are models of the same rows that different searches led to. Their average is again a sum of
+    functions; its variance is the members' own plus that between them.
+    """
+
+    prepare: Preparation
+    members: tuple[Member, ...]
+    thresholds: FloatArray  # (r-1,) of the average
 
     @classmethod
-    def from_mode(cls, scaling: Scaling, basis: RadialBasis, mode: Mode) -> "LatentModel":
-        """Take weights and their covariance given the thresholds from a mode."""
-        m = len(basis)
-        factor = factorise(mode.expansion.precision[:m, :m] + np.diag(mode.alpha))
-        whitening = solve_triangular(factor.lower, np.diag(factor.scale), lower=True) if m else np.eye(0)
-        return cls(scaling, basis, mode.weights, whitening)
+    def average(cls, prepare: Preparation, fitted: Sequence[tuple[Functions, Mode]]) -> "LatentModel":
+        """Take weights and their covariances given the thresholds from modes."""
+        thresholds = np.mean([mode.thresholds for _, mode in fitted], axis=0)
+        members = []
+        for functions, mode in fitted:
+            m = len(functions)
+            factor = factorise(mode.expansion.precision[:m, :m] + np.diag(mode.alpha))
+            whitening = solve_triangular(factor.lower, np.diag(factor.scale), lower=True) if m else np.eye(0)
+            shift = float(np.mean(thresholds - mode.thresholds)) if len(fitted) > 1 else 0.0
+            members.append(Member(functions, mode.weights, whitening, shift))
+        return cls(prepare, tuple(members), thresholds)
+
+    @property
+    def n_functions(self) -> int:
+        """Functions of all members."""
+        return sum(len(member.functions) for member in self.members)
 
     def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean and variance of the centred score at unscaled rows, two arrays of shape (n,)."""
-        phi = self.basis(self.scaling(X))
-        whitened = phi @ self.whitening.T
-        return phi @ self.weights, np.einsum("ij,ij->i", whitened, whitened)
+        """Return mean and variance of the score at unprepared rows, two arrays of shape (n,)."""
+        return self.prepared_moments(self.prepare(X))
+
+    def prepared_moments(self, prepared: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of the score at prepared rows."""
+        if len(self.members) == 1:
+            return self.members[0].moments(prepared)
+        means, variances = np.stack([member.moments(prepared) for member in self.members], axis=1)
+        return means.mean(axis=0), variances.mean(axis=0) + means.var(axis=0)
 
 
 def class_probabilities(mean: FloatArray, variance: FloatArray, thresholds: FloatArray) -> FloatArray:

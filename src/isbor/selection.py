@@ -71,10 +71,10 @@ def choose_width(
             model = resettle(sample, dictionary, start.model, workers)
         else:
             model = initial_model(sample, dictionary, workers)
-        recorder = Recorder("width", callback, earlier)
+        recorder = Recorder("width", rows.source, callback, earlier)
         model, _ = solve_gram(sample, dictionary, model, settings, workers, recorder)
         objective = model.objective(settings.size_prior)
-        trials.append(WidthTrial(gamma, model.log_evidence, objective, len(model.chosen), len(sample)))
+        trials.append(WidthTrial(gamma, model.log_evidence, objective, len(model), len(sample)))
         return Chosen(gamma, model, objective, (*earlier, *recorder.steps))
 
     n_levels = int(rows.y.max()) + 1

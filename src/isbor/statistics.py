@@ -20,7 +20,7 @@ from isbor.blocks import Workers, row_blocks
 from isbor.inputs import TrainingRows
 from isbor.likelihood import edges, ordinal_probit
 
-__all__ = ["Basis", "Expansion", "expand"]
+__all__ = ["Basis", "Columns", "Expansion", "columns_of", "expand", "streamed"]
 
 
 class Basis(Protocol):
@@ -31,6 +31,61 @@ class Basis(Protocol):
 
     def __call__(self, X: FloatArray, /) -> FloatArray:
         """Return their values at the rows (n, d), a new array (n, m)."""
+
+
+class Columns(Protocol):
+    """The values of some functions at the training rows."""
+
+    def __len__(self) -> int:
+        """Return how many functions there are, m."""
+
+    def __call__(self, block: slice, /) -> FloatArray:
+        """Return their values at a block of rows, a new array (n, m)."""
+
+
+# Values of functions that are kept, if they are few enough, while several passes need them: 128 MB.
+_MAX_KEPT_VALUES = 16_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Computed:
+    basis: Basis
+    rows: TrainingRows
+
+    def __len__(self) -> int:
+        return len(self.basis)
+
+    def __call__(self, block: slice) -> FloatArray:
+        return self.basis(self.rows.X[block])
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    values: FloatArray
+
+    def __len__(self) -> int:
+        return int(self.values.shape[1])
+
+    def __call__(self, block: slice) -> FloatArray:
+        return self.values[block].copy()
+
+
+def streamed(rows: TrainingRows, basis: Basis) -> Columns:
+    """Return columns that are computed anew in each pass."""
+    return _Computed(basis, rows)
+
+
+def columns_of(rows: TrainingRows, basis: Basis, workers: Workers) -> Columns:
+    """Return columns for several passes: computed once and kept if memory stays bounded."""
+    computed = _Computed(basis, rows)
+    m = len(basis)
+    if len(rows) * m > _MAX_KEPT_VALUES:
+        return computed
+    values = np.empty((len(rows), m))
+    blocks = row_blocks(len(rows), m)
+    for block, part in zip(blocks, workers.map(computed, blocks), strict=True):
+        values[block] = part
+    return _Kept(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +99,25 @@ class Expansion:
     precision: FloatArray  # (n + r-1, n + r-1), Γ
     score_mean: float  # of the rows' scores, weighted
     score_variance: float
+    held_precision: float | None = None  # β, where it is held fixed
 
     @property
     def threshold_precision(self) -> float:
         """Prior precision β of the thresholds: one over the variance of score plus noise."""
+        if self.held_precision is not None:
+            return self.held_precision
         return 1.0 / (1.0 + self.score_variance)
 
 
 def expand(
-    rows: TrainingRows, basis: Basis, weights: FloatArray, thresholds: FloatArray, workers: Workers
+    rows: TrainingRows, columns: Columns, weights: FloatArray, thresholds: FloatArray, workers: Workers
 ) -> Expansion:
     """Expand the log likelihood of the rows around (weights, thresholds)."""
-    n, t = len(basis), len(thresholds)
+    n, t = len(columns), len(thresholds)
     cuts = edges(thresholds)
 
     def block_terms(block: slice) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        phi = basis(rows.X[block])
+        phi = columns(block)
         y, v = rows.y[block], rows.weight[block]
         f = phi @ weights
         terms = ordinal_probit(f, cuts[y], cuts[y + 1])

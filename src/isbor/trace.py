@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 __all__ = ["Callback", "MoveKind", "Stage", "Step", "StepKind", "StopReason"]
 
 MoveKind: TypeAlias = Literal["add", "delete", "reestimate"]
-Stage: TypeAlias = Literal["width", "fit"]
-StepKind: TypeAlias = Literal["start", "add", "delete", "reestimate", "mode"]
+Stage: TypeAlias = Literal["selection", "width", "fit"]
+StepKind: TypeAlias = Literal["start", "add", "delete", "reestimate", "mode", "ascent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,27 +19,30 @@ class Step:
     A run (at one width, from one starting model) begins with a "start" for each function it starts from.
     After a move, `log_evidence` is the last recomputed value plus the gains predicted since. After
     "mode" it is the Laplace approximation recomputed at the new mode on the pass's rows, so the
-    predictions can be checked; its `predicted_gain` is that of the whole pass.
+    predictions can be checked; its `predicted_gain` is that of the whole pass. An "ascent" moves the
+    centres and metrics of all functions at once, up the gradient of the log evidence.
     """
 
     kind: StepKind
-    basis: int  # row of the training table at the function's centre; -1 for "mode"
+    basis: int  # row of the training table that the function was first centred on; -1 for no function
     predicted_gain: float  # nats, the size prior included
     log_evidence: float  # nats, without the size prior
     n_active: int  # functions in the model after the step
-    size_prior: float  # nats a function, as in force in this pass
+    cost: float  # of these functions, in units of the size prior; a row at the centre costs 1
+    size_prior: float  # nats a unit of cost, as in force in this pass
     pass_number: int  # from 1
     n_rows: int  # distinct rows that the pass ran on
-    stage: Stage  # the search for a width, or the fit proper
+    stage: Stage  # the comparison of kinds, the search for a width, or the fit proper
     run: int  # from 1; the objective rises from pass to pass within a run on the same rows
 
     @property
     def objective(self) -> float:
         """Log evidence less the size prior's price of all functions: what the moves of a pass raise."""
-        return self.log_evidence - self.size_prior * self.n_active
+        return self.log_evidence - self.size_prior * self.cost
 
     def __str__(self) -> str:
-        what = "mode found" if self.kind == "mode" else f"{self.kind} row {self.basis}"
+        whole = {"mode": "mode found", "ascent": "centres and metrics moved"}
+        what = whole.get(self.kind, f"{self.kind} row {self.basis}")
         return (
             f"{self.stage}, pass {self.pass_number} on {self.n_rows} rows: {what}, "
             f"{self.n_active} functions, log evidence {self.log_evidence:.2f}"

@@ -5,7 +5,7 @@ import numpy as np
 from isbor.basis import RowDictionary
 from isbor.blocks import Workers
 from isbor.inputs import canonical_rows
-from isbor.statistics import expand
+from isbor.statistics import expand, streamed
 
 
 def small_rows(seed=0, n=80, d=2, levels=4, noise=0.5):
@@ -27,4 +27,4 @@ def expansion_of(rows, *, gamma=0.3, n_candidates=25, seed=0):
     thresholds = np.sort(rng.normal(size=int(rows.y.max())))
     thresholds += 0.2 * np.arange(len(thresholds))
     with Workers(1) as workers:
-        return expand(rows, basis, weights, thresholds, workers), basis
+        return expand(rows, streamed(rows, basis), weights, thresholds, workers), basis

@@ -1,10 +1,9 @@
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers
 from numpy.testing import assert_allclose, assert_array_equal
 
-from isbor.inputs import canonical_rows, check_finite
+from isbor.inputs import canonical_rows
 
 
 def table(seed, n=60, d=3, levels=4):
@@ -98,14 +97,22 @@ def test_more_features_than_rows_keep_their_distances():
     assert_allclose(distances(fewer.X), distances(rows.X), atol=1e-9)
 
 
-def test_bad_cells_are_named():
-    X = np.ones((3, 2))
-    check_finite(X, None, "ISBOR")
-    X[2, 1] = np.nan
-    with pytest.raises(
-        ValueError, match=r"1 cell\(s\), the first \(NaN\) in row 2, column 'age'.*SimpleImputer"
-    ):
-        check_finite(X, ["weight", "age"], "ISBOR")
-    X[1, 0] = -np.inf
-    with pytest.raises(ValueError, match=r"2 cell\(s\), the first \(inf\) in row 1, column 0"):
-        check_finite(X, None, "ISBOR")
+def test_the_columns_of_a_category_are_scaled_together():
+    """Two rows are on average as far apart in a category as in a number, however rare its levels are."""
+    rng = np.random.default_rng(0)
+    level = rng.choice(4, size=2000, p=[0.7, 0.2, 0.09, 0.01])
+    X = np.column_stack([rng.normal(size=2000), np.eye(4)[level]])
+    rows, scaling = canonical_rows(
+        X, np.zeros(2000, dtype=np.intp), np.ones(2000), category=np.array([-1, 1, 1, 1, 1])
+    )
+    assert_allclose(scaling.factor[1:], scaling.factor[1])
+    share = rows.weight / rows.weight.sum()
+    variance = share @ rows.X**2 - (share @ rows.X) ** 2
+    assert_allclose([variance[0], variance[1:].sum()], [1.0, 1.0])
+
+
+def test_scaling_can_be_undone():
+    X, y, weight = table(3)
+    X = np.column_stack([X, np.full(len(X), 7.0)])
+    _, scaling = canonical_rows(X, y, weight)
+    assert_allclose(scaling.inverse(scaling(X)), X)

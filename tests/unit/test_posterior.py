@@ -7,7 +7,7 @@ from isbor.basis import RowDictionary
 from isbor.blocks import Workers
 from isbor.likelihood import edges, ordinal_probit
 from isbor.posterior import UnresolvedError, factorise, find_mode, log_evidence, starting_thresholds
-from isbor.statistics import expand
+from isbor.statistics import expand, streamed
 from tests.oracles import dense
 from tests.unit.problems import small_rows
 
@@ -18,7 +18,7 @@ def mode_of(rows, alpha=ALPHA, **options):
     basis = RowDictionary(rows, 0.3).basis(np.arange(len(alpha)))
     with Workers(1) as workers:
         mode = find_mode(
-            lambda w, b: expand(rows, basis, w, b, workers),
+            lambda w, b: expand(rows, streamed(rows, basis), w, b, workers),
             alpha,
             np.zeros(len(alpha)),
             starting_thresholds(rows.y, rows.weight),
@@ -52,7 +52,7 @@ def test_mode_has_no_slope_and_ordered_thresholds_from_a_bad_start():
     basis = RowDictionary(rows, 0.3).basis(np.arange(5))
     with Workers(1) as workers:
         mode = find_mode(
-            lambda w, b: expand(rows, basis, w, b, workers),
+            lambda w, b: expand(rows, streamed(rows, basis), w, b, workers),
             1e-4 * ALPHA,
             np.array([50.0, -80.0, 20.0, 0.0, 30.0]),
             np.array([0.0, 1e-6, 40.0]),

@@ -23,6 +23,7 @@ from isbor.predictive import (
 )
 from isbor.solvers.gram import GramSettings, solve_gram
 from isbor.solvers.model import Recorder, initial_model
+from isbor.warps import prepare
 
 B = np.array([-1.0, 0.2, 1.5])
 MEAN = np.linspace(-5.1, 5.2, 31)
@@ -162,12 +163,12 @@ def test_variance_and_probabilities_against_importance_sampling(seed, gamma):
     dictionary = RowDictionary(rows, gamma)
     with Workers(1) as workers:
         start = initial_model(rows, dictionary, workers)
-        model, _ = solve_gram(rows, dictionary, start, GramSettings(), workers, Recorder("fit"))
-    mode, m = model.mode, len(model.chosen)
+        model, _ = solve_gram(rows, dictionary, start, GramSettings(), workers, Recorder("fit", rows.source))
+    mode, m = model.mode, len(model.functions.origin)
     assert m >= 1
-    basis = dictionary.basis(model.chosen)
+    basis = dictionary.basis(model.functions.origin)
     new = 1.2 * rng.normal(size=(100, 2))
-    mean, variance = LatentModel.from_mode(scaling, basis, mode).moments(new)
+    mean, variance = LatentModel.average(prepare(rows, scaling, None)[1], [(basis, mode)]).moments(new)
     phi = basis(scaling(new))
 
     precision, beta = posterior_precision(mode), mode.expansion.threshold_precision

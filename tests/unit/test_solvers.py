@@ -9,13 +9,14 @@ from isbor.blocks import Workers
 from isbor.inputs import canonical_rows
 from isbor.posterior import UnresolvedError
 from isbor.selection import choose_width
-from isbor.solvers import gram
+from isbor.solvers import passes
 from isbor.solvers.gram import GramSettings, solve_gram
 from isbor.solvers.model import Recorder, initial_model
-from isbor.statistics import expand
+from isbor.solvers.passes import Terms, make_moves, moves_that_pay
+from isbor.statistics import expand, streamed
 from tests.unit.problems import small_rows
 
-FREE = gram._Stage(0.0, np.inf, 0.01, 0.01)
+FREE = Terms(0.0, np.inf, 0.01)
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +25,8 @@ def start():
     dictionary = RowDictionary(rows, 0.3)
     with Workers(1) as workers:
         model = initial_model(rows, dictionary, workers)
-        basis = dictionary.basis(model.chosen)
-        expansion = expand(rows, basis, model.mode.weights, model.mode.thresholds, workers)
+        basis = dictionary.basis(model.functions.origin)
+        expansion = expand(rows, streamed(rows, basis), model.mode.weights, model.mode.thresholds, workers)
     return model, expansion
 
 
@@ -38,10 +39,14 @@ def test_moves_are_taken_back_by_halves_while_the_objective_falls(start):
         rise = 1.0 if len(tried) == 3 else -1.0
         return replace(model, log_evidence=model.log_evidence + rise)
 
-    moves, moved = gram._moves_that_pay(expansion, model, FREE, rises_at_the_third_try)
+    moves, moved = moves_that_pay(
+        expansion, np.ones(len(expansion.weights)), model, FREE, rises_at_the_third_try
+    )
     assert len(tried) == 3
     assert moved.log_evidence == model.log_evidence + 1.0
-    every_move, _ = gram._moves_that_pay(expansion, model, FREE, lambda after: model)
+    every_move, _ = moves_that_pay(
+        expansion, np.ones(len(expansion.weights)), model, FREE, lambda after: model
+    )
     assert len(moves) == len(every_move) // 2 // 2
 
 
@@ -54,19 +59,19 @@ def test_a_pass_that_never_pays_changes_nothing(start, reason):
             raise UnresolvedError("no such mode")
         return replace(model, log_evidence=model.log_evidence - 1.0)
 
-    moves, moved = gram._moves_that_pay(expansion, model, FREE, settle)
+    moves, moved = moves_that_pay(expansion, np.ones(len(expansion.weights)), model, FREE, settle)
     assert moves == []
     assert moved is model
 
 
 def test_drifting_moves_are_refactorised(start, monkeypatch):
     model, expansion = start
-    quadratic = gram.gram_model(expansion)
-    before = gram.condition(quadratic, np.arange(len(model.chosen)), model.mode.alpha)
+    quadratic = passes.gram_model(expansion)
+    before = passes.condition(quadratic, np.arange(len(model.functions.origin)), model.mode.alpha)
     calls = []
-    monkeypatch.setattr(gram, "residual", lambda *_: 1.0)
-    monkeypatch.setattr(gram, "condition", lambda *arguments: calls.append(1) or before)
-    gram._make_moves(quadratic, before, FREE, 5, 10)
+    monkeypatch.setattr(passes, "residual", lambda *_: 1.0)
+    monkeypatch.setattr(passes, "condition", lambda *arguments: calls.append(1) or before)
+    make_moves(quadratic, before, np.zeros(len(expansion.weights)), 0.01, 5, 10)
     assert len(calls) == 5
 
 
@@ -77,7 +82,7 @@ def test_width_is_chosen_by_evidence_less_the_size_prior():
         dear, dear_trials = choose_width(rows, 2, GramSettings(size_prior=20.0), workers)
     assert free.objective == max(trial.log_evidence for trial in trials)
     assert dear.objective == max(trial.log_evidence - 20 * trial.n_active for trial in dear_trials)
-    assert len(dear.model.chosen) < len(free.model.chosen)
+    assert len(dear.model.functions.origin) < len(free.model.functions.origin)
 
 
 def test_more_classes_than_a_sample_would_hold(monkeypatch):
@@ -90,5 +95,5 @@ def test_more_classes_than_a_sample_would_hold(monkeypatch):
     with Workers(1) as workers:
         chosen, _ = choose_width(rows, 1, settings, workers)
         dictionary = RowDictionary(rows, chosen.gamma)
-        model, _ = solve_gram(rows, dictionary, chosen.model, settings, workers, Recorder("fit"))
+        model, _ = solve_gram(rows, dictionary, chosen.model, settings, workers, Recorder("fit", rows.source))
     assert len(model.mode.thresholds) == 49

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from isbor import blocks
 from isbor.basis import RowDictionary
 from isbor.blocks import Workers
-from isbor.statistics import expand
+from isbor.statistics import expand, streamed
 from tests.oracles import dense
 from tests.unit.problems import expansion_of, small_rows
 
@@ -30,13 +30,13 @@ def test_blocks_and_threads_do_not_change_the_sums(monkeypatch):
     basis = RowDictionary(rows, 0.3).basis(np.arange(10))
     weights, thresholds = np.linspace(-1, 1, 10), np.array([-1.0, 0.0, 1.0])
     with Workers(1) as workers:
-        whole = expand(rows, basis, weights, thresholds, workers)
+        whole = expand(rows, streamed(rows, basis), weights, thresholds, workers)
     monkeypatch.setattr(blocks, "_MAX_BLOCK_VALUES", 1)
     assert len(blocks.row_blocks(500, 10)) == 4  # the smallest blocks: 128 rows
     results = []
     for n_jobs in (1, 2, 3):
         with Workers(n_jobs) as workers:
-            results.append(expand(rows, basis, weights, thresholds, workers))
+            results.append(expand(rows, streamed(rows, basis), weights, thresholds, workers))
     for result in results:
         assert_allclose(result.precision, whole.precision, rtol=1e-12, atol=1e-12)
         assert_array_equal(result.precision, results[0].precision)
@@ -50,7 +50,7 @@ def test_moments_of_the_scores_are_weighted():
     w = np.array([1.0, -2.0, 0.5, 3.0])
     f = basis(rows.X) @ w
     with Workers(1) as workers:
-        expansion = expand(rows, basis, w, np.array([-1.0, 0.0, 1.0]), workers)
+        expansion = expand(rows, streamed(rows, basis), w, np.array([-1.0, 0.0, 1.0]), workers)
     mean = np.average(f, weights=rows.weight)
     assert_allclose(expansion.score_mean, mean)
     assert_allclose(expansion.score_variance, np.average((f - mean) ** 2, weights=rows.weight))

@@ -7,11 +7,10 @@ from typing import Any, Literal, TypeVar, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from isbor.arrays import FloatArray, IntArray, LabelArray
 from isbor.blocks import Workers, row_blocks
-from isbor.inputs import check_finite
 from isbor.labels import OrderedLabels
 from isbor.predictive import (
     LatentModel,
@@ -22,6 +21,7 @@ from isbor.predictive import (
     log_class_probabilities,
     margins,
 )
+from isbor.tables import TableEncoding
 
 __all__ = ["LatentClassifier", "all_or_nothing", "row_weights"]
 
@@ -99,7 +99,7 @@ def map_moments(
 
     `n_columns` says how much the function itself needs a row, beyond the basis functions.
     """
-    blocks = row_blocks(len(X), len(latent.basis) + n_columns)
+    blocks = row_blocks(len(X), latent.n_functions + n_columns)
     parts = workers.map(lambda block: function(latent.moments(X[block])), blocks)
     return cast(A, np.concatenate(list(parts)))
 
@@ -107,13 +107,15 @@ def map_moments(
 class LatentClassifier(ClassifierMixin, BaseEstimator):
     """Predictions of a fitted latent Gaussian.
 
-    A subclass sets `classes_`, `n_jobs`, `_latent` (a `LatentModel`, noise 1), `_cuts` (its thresholds,
-    all levels), and `_centre` and `_unit`, with which scores are reported: (score - centre)/unit.
+    A subclass sets `classes_`, `n_jobs`, `_table` (how tables become matrices), `_latent` (a `LatentModel`,
+    noise 1), `_cuts` (its thresholds, all levels), and `_centre` and `_unit`, with which scores are
+    reported: (score - centre)/unit.
     """
 
     classes_: LabelArray
     n_features_in_: int
     n_jobs: int | None
+    _table: TableEncoding
     _latent: LatentModel
     _cuts: FloatArray
     _centre: float
@@ -195,15 +197,11 @@ class LatentClassifier(ClassifierMixin, BaseEstimator):
 
     def _map_rows(self, X: ArrayLike, function: Callable[[FloatArray, FloatArray], A]) -> A:
         check_is_fitted(self)
-        rows = self._check_rows(X, reset=False)
+        rows = self._check_rows(X)
         n_columns = 10 * len(self.classes_)  # results and temporaries have a column a class
         with Workers(self.n_jobs) as workers:
             return map_moments(self._latent, rows, lambda moments: function(*moments), workers, n_columns)
 
-    def _check_rows(self, X: ArrayLike, *, reset: bool) -> FloatArray:
-        """Return X as finite float64 of the right number of columns."""
-        checked: FloatArray = validate_data(
-            self, X, reset=reset, dtype=np.float64, ensure_all_finite=False, order="C"
-        )
-        check_finite(checked, getattr(self, "feature_names_in_", None), type(self).__name__)
-        return checked
+    def _check_rows(self, X: object) -> FloatArray:
+        """Return a table like that of training as a matrix of finite numbers."""
+        return self._table(self, X)

@@ -3,7 +3,6 @@
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -15,16 +14,16 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from isbor.arrays import FloatArray, IntArray, LabelArray
-from isbor.basis import RowDictionary
-from isbor.blocks import Workers
+from isbor.automatic import Selection, choose_kind
+from isbor.blocks import Workers, row_blocks
 from isbor.estimators.base import LatentClassifier, all_or_nothing, map_moments, row_weights
 from isbor.inputs import TrainingRows, canonical_rows
+from isbor.kinds import Fit, Kind, Plan, Table, fit_kind
 from isbor.labels import encode_labels, observed_levels
 from isbor.predictive import LatentModel, insert_empty_levels
-from isbor.selection import Chosen, WidthTrial, choose_width
-from isbor.solvers.gram import GramSettings, solve_gram
-from isbor.solvers.model import Recorder, SparseModel, initial_model
-from isbor.solvers.sequential import solve_sequential
+from isbor.relevance import feature_relevance
+from isbor.selection import WidthTrial
+from isbor.tables import Missing, learn_table
 from isbor.trace import Callback, Step, StopReason
 
 __all__ = ["ISBOR"]
@@ -138,8 +137,13 @@ class ISBOR(LatentClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "basis": [StrOptions({"auto", "rbf", "mixed"})],
+        "metric": [StrOptions({"isotropic", "ard"})],
         "gamma": [StrOptions({"evidence"}), Interval(Real, 0, None, closed="neither")],
         "size_prior": [Interval(Real, 0, None, closed="left")],
+        "max_vectors": [Interval(Integral, 1, None, closed="left"), None],
+        "n_members": [Interval(Integral, 1, None, closed="left")],
+        "missing": [StrOptions({"auto", "indicator", "error"})],
         "solver": [StrOptions({"gram", "sequential"})],
         "classes": ["array-like", None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -161,7 +165,10 @@ class ISBOR(LatentClassifier):
     relevance_vectors_: FloatArray
     relevance_: IntArray
     n_relevance_: int
-    gamma_: float
+    gamma_: float | FloatArray | None
+    kind_: Kind
+    selection_: Selection
+    feature_relevance_: FloatArray
     feature_scale_: FloatArray
     log_evidence_: float
     n_iter_: int
@@ -172,8 +179,13 @@ class ISBOR(LatentClassifier):
     def __init__(
         self,
         *,
+        basis: Literal["auto", "rbf", "mixed"] = "auto",
+        metric: Literal["isotropic", "ard"] = "isotropic",
         gamma: float | Literal["evidence"] = "evidence",
         size_prior: float = 2.0,
+        max_vectors: int | None = None,
+        n_members: int = 2,
+        missing: Missing = "auto",
         solver: Literal["gram", "sequential"] = "gram",
         classes: Sequence[Any] | LabelArray | None = None,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
@@ -186,8 +198,13 @@ class ISBOR(LatentClassifier):
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
+        self.basis = basis
+        self.metric = metric
         self.gamma = gamma
         self.size_prior = size_prior
+        self.max_vectors = max_vectors
+        self.n_members = n_members
+        self.missing = missing
         self.solver = solver
         self.classes = classes
         self.class_weight = class_weight
@@ -223,36 +240,35 @@ class ISBOR(LatentClassifier):
             self._fit(X, y, sample_weight)
         return self
 
-    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         labels = encode_labels(y, self.classes)
-        X = self._check_rows(X, reset=True)
+        self._table, X = learn_table(self, X, self.missing)
         check_consistent_length(X, labels.codes)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         weight = row_weights(labels, weight, self.class_weight)
         observed = observed_levels(labels, weight)
         salt = 0 if self.random_state is None else check_random_state(self.random_state).randint(1, 2**31)
-        rows, scaling = canonical_rows(X, np.searchsorted(observed, labels.codes), weight, salt=salt)
-        rows = rows.in_fewer_dimensions()
+        feature, categorical = self._table.feature, self._table.categorical
+        rows, scaling = canonical_rows(
+            X,
+            np.searchsorted(observed, labels.codes),
+            weight,
+            salt=salt,
+            category=np.where(categorical, feature, -1),
+        )
         if self.solver == "sequential" and len(rows) > _MAX_DENSE_ROWS:
             raise ValueError(
                 f"X holds {len(rows)} distinct rows; solver='sequential' keeps a matrix of rows × rows "
                 f"and takes at most {_MAX_DENSE_ROWS}. Use solver='gram', or fit a sample of the rows."
             )
+        table = Table(rows, scaling, feature, categorical)
+        plan = self._plan(salt)
         callback = self._progress()
         with Workers(self.n_jobs) as workers:
-            chosen: Chosen | None = None
-            trials: tuple[WidthTrial, ...] = ()
-            if self.gamma == "evidence":
-                n_varying = max(1, int(np.count_nonzero(scaling.factor)))
-                chosen, trials = choose_width(rows, n_varying, self._settings(rows), workers, callback)
-            dictionary = RowDictionary(rows, chosen.gamma if chosen else float(self.gamma))
-            recorder = Recorder("fit", callback, chosen.steps if chosen else ())
-            model, reason = self._solve(rows, dictionary, chosen, workers, recorder)
-            basis = dictionary.basis(model.chosen)
-            source = rows.source[model.chosen]
-            basis = replace(basis, centres=scaling(X[source]))
-            latent = LatentModel.from_mode(scaling, basis, model.mode)
-            cuts = model.mode.thresholds
+            selection, start = self._selection(table, plan, workers, callback)
+            fit = fit_kind(selection.kind, table, plan, "fit", workers, callback, start)
+            latent = fit.latent()
+            cuts = latent.thresholds
             if len(observed) < len(labels.classes):
                 cuts = insert_empty_levels(
                     cuts,
@@ -261,65 +277,73 @@ class ISBOR(LatentClassifier):
                     total_weight=float(rows.weight.sum()),
                     moments=map_moments(latent, X[weight > 0], np.column_stack, workers),
                 )
-        if reason is StopReason.MAX_ITER:
-            warnings.warn(str(reason), ConvergenceWarning, stacklevel=3)
+            centre, unit = _gauge(fit, latent, rows, workers)
+        if fit.reason is StopReason.MAX_ITER:
+            warnings.warn(str(fit.reason), ConvergenceWarning, stacklevel=3)
 
-        centre = model.mode.expansion.score_mean
-        unit = float(np.sqrt(model.mode.expansion.score_variance)) or 1.0
         self._latent, self._cuts, self._centre, self._unit = latent, cuts, centre, unit
         self.classes_ = labels.classes
         self.thresholds_ = (cuts - centre) / unit
         self.sigma_ = 1.0 / unit
-        self.coef_ = model.mode.weights / unit
-        self.intercept_ = -(float(basis.offset @ model.mode.weights) + centre) / unit
-        self.alpha_ = model.mode.alpha * unit**2
-        self.relevance_ = source
-        self.relevance_vectors_ = X[source]
-        self.n_relevance_ = len(source)
-        self.gamma_ = dictionary.gamma
+        self.selection_ = selection
+        self.kind_ = fit.kind
+        self._describe_functions(fit, table, X)
+        self.feature_relevance_ = feature_relevance(latent, rows, feature, self.n_features_in_)
+        self.log_evidence_ = float(np.mean([model.log_evidence for model in fit.models]))
+        self.n_iter_ = fit.n_passes
+        self.trace_ = fit.steps
+        self.width_trials_ = fit.width_trials
+        self.stop_reason_ = fit.reason
+
+    def _describe_functions(self, fit: Fit, table: Table, X: FloatArray) -> None:
+        """Set what tells the functions of the score apart, in the units of the table and of the score."""
+        members, scaling, unit = self._latent.members, table.scaling, self._unit
+        share = 1.0 / len(members)
+        self.coef_ = np.concatenate([share * member.weights for member in members]) / unit
+        offsets = [member.shift - member.functions.offset @ member.weights for member in members]
+        self.intercept_ = (float(np.mean(offsets)) - self._centre) / unit
+        self.alpha_ = np.concatenate([model.mode.alpha for model in fit.models]) * (unit / share) ** 2
+        functions = [model.functions for model in fit.models]
+        self.relevance_ = table.rows.source[np.concatenate([some.origin for some in functions])]
+        if fit.kind == "mixed":
+            self.relevance_vectors_ = np.concatenate(
+                [fit.preparation.centres(some.centres, some.metric != 0.0) for some in functions]
+            )
+        else:
+            self.relevance_vectors_ = X[self.relevance_]
+        self.n_relevance_ = len(self.coef_)
+        self.gamma_ = fit.gamma
         with np.errstate(divide="ignore"):
             self.feature_scale_ = 1.0 / scaling.factor
-        self.log_evidence_ = model.log_evidence
-        self.n_iter_ = recorder.passes
-        self.trace_ = (*recorder.earlier, *recorder.steps)
-        self.width_trials_ = trials
-        self.stop_reason_ = reason
 
-    def _settings(self, rows: TrainingRows) -> GramSettings:
-        settings = GramSettings(
-            size_prior=self.size_prior,
-            tolerance=self.tol,
-            max_passes=self.max_iter,
-            n_candidates=len(rows) if self.n_candidates == "all" else int(self.n_candidates),
-            patience=self.patience,
-        )
-        # A prefix of the rows holds all levels once it is as long as there are levels.
-        n_levels = int(rows.y.max()) + 1
-        return replace(settings, first_rows=max(settings.first_rows, 4 * n_levels))
-
-    def _solve(
-        self,
-        rows: TrainingRows,
-        dictionary: RowDictionary,
-        chosen: Chosen | None,
-        workers: Workers,
-        recorder: Recorder,
-    ) -> tuple[SparseModel, StopReason]:
+    def _selection(
+        self, table: Table, plan: Plan, workers: Workers, callback: Callback | None
+    ) -> tuple[Selection, Fit | None]:
+        """Return the kind of dictionary, the one asked for or the best, and a fit to start from."""
+        if self.basis != "auto":
+            kind: Kind = "mixed" if self.basis == "mixed" else "ard" if self.metric == "ard" else "rbf"
+            return Selection(kind, (), "asked for."), None
+        if self.metric == "ard":
+            return Selection("ard", (), "asked for by metric='ard'."), None
+        if self.gamma != "evidence":
+            return Selection("rbf", (), "a width was given."), None
         if self.solver == "sequential":
-            return solve_sequential(
-                rows,
-                dictionary,
-                initial_model(rows, dictionary, workers),
-                size_prior=self.size_prior,
-                tolerance=self.tol,
-                patience=self.patience,
-                max_moves=self.max_iter,
-                workers=workers,
-                recorder=recorder,
-            )
-        settings = self._settings(rows)
-        start = chosen.model if chosen else initial_model(rows.head(settings.first_rows), dictionary, workers)
-        return solve_gram(rows, dictionary, start, settings, workers, recorder)
+            return Selection("rbf", (), "the sequential solver has no other."), None
+        return choose_kind(table, plan, workers, callback)
+
+    def _plan(self, salt: int) -> Plan:
+        return Plan(
+            gamma=None if self.gamma == "evidence" else float(self.gamma),
+            size_prior=self.size_prior,
+            solver=self.solver,
+            n_candidates=None if self.n_candidates == "all" else int(self.n_candidates),
+            tolerance=self.tol,
+            patience=self.patience,
+            max_passes=self.max_iter,
+            max_vectors=self.max_vectors,
+            n_members=self.n_members,
+            seed=salt,
+        )
 
     def _progress(self) -> Callback | None:
         if not self.verbose:
@@ -332,3 +356,23 @@ class ISBOR(LatentClassifier):
                 self.callback(step)
 
         return report
+
+
+def _gauge(fit: Fit, latent: LatentModel, rows: TrainingRows, workers: Workers) -> tuple[float, float]:
+    """Return mean and standard deviation of the rows' scores; the latter is 1 if they are all equal."""
+    if len(fit.models) == 1:
+        expansion = fit.models[0].mode.expansion
+        mean, variance = expansion.score_mean, expansion.score_variance
+    else:
+        score = np.concatenate(
+            list(
+                workers.map(
+                    lambda block: latent.prepared_moments(latent.prepare.widen(rows.X[block]))[0],
+                    row_blocks(len(rows), latent.n_functions),
+                )
+            )
+        )
+        share = rows.weight / rows.weight.sum()
+        mean = float(share @ score)
+        variance = float(share @ (score - mean) ** 2)
+    return mean, float(np.sqrt(variance)) or 1.0

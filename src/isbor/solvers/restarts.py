@@ -38,7 +38,7 @@ def with_restarts(
     `improve` says whether it came to an end or ran out of passes; so does the result. The recorder keeps
     the steps of the winning run only.
     """
-    recorder.begin_run(dictionary.rows, start, size_prior)
+    recorder.begin_run(start, size_prior)
     best, finished = improve(start)
     steps = recorder.steps
     vain = 0
@@ -46,13 +46,13 @@ def with_restarts(
     while vain < patience and finished:
         thrown_in = (dealt + np.arange(min(_THROWN_IN, len(rows)))) % len(rows)
         dealt += len(thrown_in)
-        fresh = np.setdiff1d(thrown_in, best.chosen)
+        fresh = dictionary.basis(np.setdiff1d(thrown_in, best.functions.origin))
         try:
-            enlarged = enlarged_model(rows, dictionary, best, fresh, workers)
+            enlarged = enlarged_model(rows, best, fresh, workers)
         except UnresolvedError:
             vain += 1
             continue
-        recorder.begin_run(dictionary.rows, enlarged, size_prior)
+        recorder.begin_run(enlarged, size_prior)
         trial, ended = improve(enlarged)
         if trial.objective(size_prior) > best.objective(size_prior) + tolerance:
             best, steps, finished, vain = trial, recorder.steps, ended, 0

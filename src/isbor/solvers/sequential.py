@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isbor.arrays import FloatArray, IntArray
-from isbor.basis import RowDictionary
+from isbor.arrays import FloatArray
+from isbor.basis import Functions, RowDictionary
 from isbor.blocks import Workers
 from isbor.evidence import Gaussian, Move, best_move, rounding_floor
 from isbor.inputs import TrainingRows
@@ -34,7 +34,7 @@ class _Dense:
         """Return Σ, μ, S and Q at the mode by their definitions, and the floor of S."""
         y, v = self.rows.y, self.rows.weight
         cuts = edges(model.mode.thresholds)
-        active = self.phi[:, model.chosen]
+        active = self.phi[:, model.functions.origin]
         terms = ordinal_probit(active @ model.mode.weights, cuts[y], cuts[y + 1])
         # -∂² ln p/∂f∂θ for θ = (active weights, thresholds), row by row.
         t = len(model.mode.thresholds)
@@ -48,9 +48,14 @@ class _Dense:
         square = (v * terms.curvature) @ self.phi**2
         sparsity = square - np.einsum("ij,jk,ik->i", cross, covariance, cross, optimize=True)
         quality = self.phi.T @ (v * terms.score)
-        m = len(model.chosen)
+        m = len(model.functions.origin)
         state = Gaussian(
-            model.chosen, model.mode.alpha, covariance[:m, :m], model.mode.weights, sparsity, quality
+            model.functions.origin,
+            model.mode.alpha,
+            covariance[:m, :m],
+            model.mode.weights,
+            sparsity,
+            quality,
         )
         return state, rounding_floor(square, float(v @ terms.curvature))
 
@@ -68,16 +73,16 @@ def solve_sequential(
     recorder: Recorder,
 ) -> tuple[SparseModel, StopReason]:
     """Make the best move, find the new mode, and so on while the objective rises."""
-    everything = np.arange(len(rows))
-    dense = _Dense(rows, dictionary.basis(everything)(rows.X))
+    candidates = dictionary.basis(np.arange(len(rows)))
+    dense = _Dense(rows, candidates(rows.X))
 
     def climb(model: SparseModel) -> tuple[SparseModel, bool]:
         while recorder.passes < max_moves:
-            moved = _best_that_rises(dense, dictionary, model, size_prior, tolerance, workers)
+            moved = _best_that_rises(dense, candidates, model, size_prior, tolerance, workers)
             if moved is None:
                 return model, True
             move, after = moved
-            recorder.record_pass(rows, len(rows), everything, [move], model, after, size_prior)
+            recorder.record_pass(candidates, [move], model, after, size_prior)
             model = after
         return model, False
 
@@ -97,7 +102,7 @@ def solve_sequential(
 
 def _best_that_rises(
     dense: _Dense,
-    dictionary: RowDictionary,
+    candidates: Functions,
     model: SparseModel,
     size_prior: float,
     tolerance: float,
@@ -107,11 +112,11 @@ def _best_that_rises(
     state, floor = dense.posterior(model)
     excluded: set[int] = set()
     while True:
-        move = best_move(state, floor, size_prior=size_prior, excluded=excluded)
+        move = best_move(state, floor, price=size_prior, excluded=excluded)
         if move is None or move.gain < tolerance:
             return None
         try:
-            after = _after(dense.rows, dictionary, model, move, workers)
+            after = _after(dense.rows, candidates, model, move, workers)
         except UnresolvedError:
             after = model
         if after.objective(size_prior) > model.objective(size_prior):
@@ -120,15 +125,15 @@ def _best_that_rises(
 
 
 def _after(
-    rows: TrainingRows, dictionary: RowDictionary, model: SparseModel, move: Move, workers: Workers
+    rows: TrainingRows, candidates: Functions, model: SparseModel, move: Move, workers: Workers
 ) -> SparseModel:
     """Return the model with one precision changed, at its own mode."""
-    kept = model.chosen != move.candidate
-    chosen: IntArray = model.chosen[kept]
+    kept = model.functions.origin != move.candidate
+    functions = model.functions.take(kept)
     alpha, weights = model.mode.alpha[kept], model.mode.weights[kept]
     if move.kind != "delete":
         before = model.mode.weights[~kept]
-        chosen = np.append(chosen, move.candidate)
+        functions = functions.followed_by(candidates.take(np.array([move.candidate])))
         alpha = np.append(alpha, move.alpha)
         weights = np.append(weights, before if before.size else 0.0)
-    return settle(rows, dictionary, chosen, alpha, weights, model.mode.thresholds, workers)
+    return settle(rows, functions, alpha, weights, model.mode.thresholds, workers)

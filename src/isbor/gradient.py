@@ -1,0 +1,168 @@
+r"""The gradient of the log evidence in centres, metrics and prior precisions.
+
+The log evidence L (see `isbor.posterior`) depends on a parameter of the functions through their values Φ, and
+through the mode (w, b), which moves along. With P the posterior precision of (w, b) and Σ = P⁻¹,
+
+.. math::
+    dL = \underbrace{\delta^\top d\Phi\, w}_{d\ell}
+       - \tfrac12 \operatorname{tr}(\Sigma\, dP)\big|_{w,b}
+       + \tau^\top d(w, b), \qquad
+    \tau = -\tfrac12 \operatorname{tr}\Big(\Sigma \frac{\partial P}{\partial (w, b)}\Big), \quad
+    d(w, b) = \Sigma\, d\nabla_{(w,b)} \ln p(w, b \mid y) .
+
+P is a sum over rows of Laplacians with edge weights c1, c2 and g1 g2 (see `isbor.likelihood`), so its trace
+with Σ is a sum of edge weights times posterior variances of differences,
+
+.. math::
+    \operatorname{tr}(\Sigma P)
+    = \sum_n c_1 V(f - b_k) + c_2 V(f - b_{k-1}) + g_1 g_2 V(b_k - b_{k-1}) + \dots
+
+and what is needed beyond the second derivatives are the slopes of the edge weights. With z the truncated
+normal of the row, :math:`e_1 = z_1 - \mathrm{E}z`, :math:`e_2 = \mathrm{E}z - z_2` and V = Var z,
+
+.. math::
+    \partial_f c_1 = g_1 (e_1^2 - V), \qquad \partial_f c_2 = -g_2 (e_2^2 - V), \qquad
+    \partial_f (g_1 g_2) = g_1 g_2 (e_1 - e_2).
+
+With t_n the part of τ that comes through the score of row n, u = Στ, H the curvature and G the mixed
+derivatives -∂²ln p/∂f∂b,
+
+.. math::
+    \frac{\partial L}{\partial \Phi} = \delta (w + u_w)^\top + (t - H \circ \Phi u_w - G u_b)\, w^\top
+        - (H \circ \Phi \Sigma_{ww} + G \Sigma_{bw}),
+    \qquad
+    \frac{\partial L}{\partial \ln \alpha_m} =
+        \tfrac12 \big(1 - \alpha_m (\Sigma_{mm} + w_m^2)\big) - \alpha_m w_m u_m .
+
+The gradient in a function's centre and metric follows by the chain rule in one matrix product (the
+arguments are linear in (x², x, 1)). The prior precision β of the thresholds and the functions' offsets are
+held fixed. Everything is a sum over rows: two passes, in blocks.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from isbor.arrays import FloatArray, IntArray
+from isbor.basis import Functions, monomials
+from isbor.blocks import Workers, row_blocks
+from isbor.inputs import TrainingRows
+from isbor.likelihood import Derivatives, edges, ordinal_probit
+from isbor.posterior import Mode, factorise, posterior_precision
+from isbor.statistics import Columns
+
+__all__ = ["EvidenceGradient", "evidence_gradient"]
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceGradient:
+    """∂ log evidence/∂ each parameter of each function."""
+
+    centres: FloatArray  # (m, d)
+    metric: FloatArray  # (m, d)
+    log_alpha: FloatArray  # (m,)
+
+
+def evidence_gradient(
+    rows: TrainingRows, functions: Functions, columns: Columns, mode: Mode, workers: Workers
+) -> EvidenceGradient:
+    """Return the gradient of the log evidence at a mode; `columns` are the functions at the rows."""
+    m, t = len(functions), len(mode.thresholds)
+    w, cuts = mode.weights, edges(mode.thresholds)
+    covariance = factorise(posterior_precision(mode)).inverse()
+    inside = covariance[:m, :m]
+    # Infinite thresholds, before the first and after the last, have no variance: their terms vanish.
+    across = np.zeros((m, t + 2))
+    across[:, 1:-1] = covariance[:m, m:]
+    between = np.zeros((t + 2, t + 2))
+    between[1:-1, 1:-1] = covariance[m:, m:]
+
+    def at(block: slice) -> tuple[FloatArray, FloatArray, IntArray, FloatArray, Derivatives, "_Slopes"]:
+        phi = columns(block)
+        y = rows.y[block]
+        f = phi @ w
+        terms = ordinal_probit(f, cuts[y], cuts[y + 1])
+        towards = phi @ inside
+        variance = np.einsum("ij,ij->i", towards, phi)
+        slopes = _slopes(terms, f, y, cuts, variance, phi @ across, between)
+        return phi, towards, y, f, terms, slopes
+
+    def first(block: slice) -> tuple[FloatArray, FloatArray]:
+        phi, _, y, _, _, slopes = at(block)
+        v = rows.weight[block]
+        by_threshold = np.zeros(t)
+        by_threshold += np.bincount(y, v * slopes.upper, minlength=t + 1)[:-1]
+        by_threshold += np.bincount(y, v * slopes.lower, minlength=t + 1)[1:]
+        return phi.T @ (v * slopes.score), by_threshold
+
+    tau = np.zeros(m + t)
+    blocks = row_blocks(len(rows), 2 * m)
+    for by_weight, by_threshold in workers.map(first, blocks):
+        tau[:m] += by_weight
+        tau[m:] += by_threshold
+    u = covariance @ tau
+    u_w, u_b = u[:m], np.concatenate([[0.0], u[m:], [0.0]])
+
+    def second(block: slice) -> FloatArray:
+        phi, towards, y, _, terms, slopes = at(block)
+        h, upper, lower = terms.curvature, terms.upper_curvature, terms.lower_curvature
+        along = slopes.score - h * (phi @ u_w) + upper * u_b[y + 1] + lower * u_b[y]
+        by_value = -h[:, None] * towards
+        by_value += upper[:, None] * across.T[y + 1]
+        by_value += lower[:, None] * across.T[y]
+        by_value += np.outer(terms.score, w + u_w)
+        by_value += np.outer(along, w)
+        by_value *= rows.weight[block][:, None]
+        phi += functions.offset
+        by_value *= functions.slopes(phi)
+        product: FloatArray = monomials(rows.X[block]).T @ by_value
+        return product
+
+    by_coefficient = np.zeros((2 * rows.X.shape[1] + 1, m))
+    for part in workers.map(second, blocks):
+        by_coefficient += part
+    centres, metric = functions.parameter_gradient(by_coefficient)
+    alpha = mode.alpha
+    log_alpha = 0.5 * (1.0 - alpha * (np.diag(inside) + w**2)) - alpha * w * u_w
+    return EvidenceGradient(centres, metric, log_alpha)
+
+
+@dataclass(frozen=True, slots=True)
+class _Slopes:
+    """Slopes of -½ tr(ΣP) in each row's score and its two thresholds, each of shape (n,)."""
+
+    score: FloatArray
+    upper: FloatArray
+    lower: FloatArray
+
+
+def _slopes(
+    terms: Derivatives,
+    f: FloatArray,
+    y: IntArray,
+    cuts: FloatArray,
+    variance: FloatArray,
+    covariance: FloatArray,
+    between: FloatArray,
+) -> _Slopes:
+    row = np.arange(len(y))
+    v1 = variance - 2.0 * covariance[row, y + 1] + between[y + 1, y + 1]
+    v2 = variance - 2.0 * covariance[row, y] + between[y, y]
+    v12 = between[y + 1, y + 1] + between[y, y] - 2.0 * between[y, y + 1]
+    g1, g2, c1, c2 = terms.upper, terms.lower, terms.upper_curvature, terms.lower_curvature
+    # Zero instead of infinite where there is no threshold: g is zero there.
+    e1 = np.where(y + 2 < len(cuts), cuts[y + 1] - f - terms.score, 0.0)
+    e2 = np.where(y > 0, terms.score - cuts[y] + f, 0.0)
+    spread = 1.0 - c1 - c2
+    tie = g1 * g2
+    score = g1 * (e1**2 - spread) * v1 - g2 * (e2**2 - spread) * v2 + tie * (e1 - e2) * v12
+    upper = (
+        (g1 * (1.0 - c1) - (c1 + tie) * e1) * v1
+        + (g2 * c1 - tie * e2) * v2
+        - (c1 * g2 + tie * g2 + g1 * tie) * v12
+    )
+    # A common shift of score and thresholds changes nothing.
+    lower = -score - upper
+    return _Slopes(
+        -0.5 * score, np.where(y + 2 < len(cuts), -0.5 * upper, 0.0), np.where(y > 0, -0.5 * lower, 0.0)
+    )

@@ -1,0 +1,246 @@
+"""The kinds of dictionary that a model can be made from, each fitted in its own way.
+
+======  ===========================================================================================
+rbf     rows as centres, one width: the paper's model
+ard     rows as centres, one scale for each feature, shared by all functions
+mixed   functions with centres and metrics of their own, an average of several searches
+======  ===========================================================================================
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isbor.arrays import FloatArray, IntArray
+from isbor.basis import RowDictionary
+from isbor.blocks import Workers
+from isbor.inputs import Scaling, TrainingRows
+from isbor.predictive import LatentModel
+from isbor.selection import Chosen, WidthTrial, choose_width
+from isbor.solvers.ascent import share_metric
+from isbor.solvers.committee import solve_committee
+from isbor.solvers.gram import GramSettings, solve_gram
+from isbor.solvers.mixed import MixedSettings
+from isbor.solvers.model import Recorder, SparseModel, initial_model, resettle
+from isbor.solvers.sequential import solve_sequential
+from isbor.trace import Callback, Stage, Step, StopReason
+from isbor.warps import Preparation, prepare
+
+__all__ = ["KINDS", "Fit", "Kind", "Plan", "Table", "fit_kind"]
+
+Kind: TypeAlias = Literal["rbf", "ard", "mixed"]
+KINDS: tuple[Kind, ...] = ("rbf", "ard", "mixed")  # the simplest first
+
+# Scales are learned on at most so many rows, in so many rounds of selection and ascent.
+_SCALE_ROWS = 4000
+_SCALE_ROUNDS = 4
+_SCALE_STEPS = 20
+# With more rows than this, there is more to find and it pays to search longer.
+_MANY_ROWS = 8000
+# No member of a committee has fewer functions than this because of a limit on all of them.
+_SMALLEST_MEMBER = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Training rows, and what their columns are."""
+
+    rows: TrainingRows  # scaled
+    scaling: Scaling
+    feature: IntArray  # (d,) the feature that each column belongs to
+    categorical: NDArray[np.bool_]  # (d,)
+
+    def with_rows(self, rows: TrainingRows) -> "Table":
+        """Return the table of other rows."""
+        return replace(self, rows=rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a model is to be fitted, whatever its kind."""
+
+    gamma: float | None  # None: by evidence
+    size_prior: float
+    solver: Literal["gram", "sequential"]
+    n_candidates: int | None  # None: all rows
+    tolerance: float
+    patience: int
+    max_passes: int
+    max_vectors: int | None
+    n_members: int
+    seed: int
+
+    @property
+    def max_functions(self) -> float:
+        """Limit on the functions of a model."""
+        return np.inf if self.max_vectors is None else self.max_vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A fitted model of one kind."""
+
+    kind: Kind
+    preparation: Preparation
+    models: tuple[SparseModel, ...]
+    gamma: float | FloatArray | None  # the common width or metric, if there is one
+    steps: tuple[Step, ...]
+    n_passes: int
+    width_trials: tuple[WidthTrial, ...] = ()
+    reason: StopReason = StopReason.CONVERGED
+
+    @property
+    def n_functions(self) -> int:
+        """Functions of all members."""
+        return sum(map(len, self.models))
+
+    def renumbered(self, rows: IntArray) -> "Fit":
+        """Return the fit to some rows of a table, as a start for a fit to all of them."""
+        models = [
+            replace(model, functions=replace(model.functions, origin=rows[model.functions.origin]))
+            for model in self.models
+        ]
+        return replace(self, models=tuple(models))
+
+    def latent(self) -> LatentModel:
+        """Return the model that predicts."""
+        return LatentModel.average(self.preparation, [(model.functions, model.mode) for model in self.models])
+
+
+def fit_kind(
+    kind: Kind,
+    table: Table,
+    plan: Plan,
+    stage: Stage,
+    workers: Workers,
+    callback: Callback | None,
+    start: Fit | None = None,
+) -> Fit:
+    """Fit a model of a kind to a table; `start` is a fit of that kind to some of its rows."""
+    if kind == "mixed":
+        return _fit_mixed(table, plan, stage, workers, callback, start)
+    if kind == "ard":
+        return _fit_shared_metric(table, plan, stage, workers, callback)
+    return _fit_one_width(table, plan, stage, workers, callback)
+
+
+def _fit_one_width(
+    table: Table, plan: Plan, stage: Stage, workers: Workers, callback: Callback | None
+) -> Fit:
+    rows = table.rows.in_fewer_dimensions()
+    chosen, trials = _width(rows, table, plan, workers, callback)
+    dictionary = RowDictionary(rows, chosen.gamma if chosen else float(plan.gamma or 1.0))
+    recorder = Recorder(stage, rows.source, callback, chosen.steps if chosen else ())
+    settings = _gram_settings(rows, plan)
+    if plan.solver == "sequential":
+        model, reason = solve_sequential(
+            rows,
+            dictionary,
+            initial_model(rows, dictionary, workers),
+            size_prior=plan.size_prior,
+            tolerance=plan.tolerance,
+            patience=plan.patience,
+            max_moves=plan.max_passes,
+            workers=workers,
+            recorder=recorder,
+        )
+    else:
+        sample = rows.head(settings.first_rows)
+        start = chosen.model if chosen else initial_model(sample, dictionary, workers)
+        model, reason = solve_gram(rows, dictionary, start, settings, workers, recorder)
+    gamma = float(dictionary.gamma)
+    if rows is not table.rows:  # distances were kept, coordinates were not
+        centres = table.rows.X[model.functions.origin]
+        functions = replace(model.functions, centres=centres, metric=np.full(centres.shape, gamma))
+        model = replace(model, functions=functions)
+    steps = (*recorder.earlier, *recorder.steps)
+    return Fit("rbf", _plain(table), (model,), gamma, steps, recorder.passes, trials, reason)
+
+
+def _fit_shared_metric(
+    table: Table, plan: Plan, stage: Stage, workers: Workers, callback: Callback | None
+) -> Fit:
+    rows = table.rows
+    chosen, trials = _width(rows, table, plan, workers, callback)
+    dictionary = RowDictionary(rows, chosen.gamma if chosen else float(plan.gamma or 1.0))
+    settings = _gram_settings(rows, plan)
+    n_levels = int(rows.y.max()) + 1
+    sample = rows.head(max(_SCALE_ROWS, 4 * n_levels))
+    quick = replace(settings, first_rows=len(sample), patience=0, max_functions=np.inf)
+    recorder = Recorder(stage, rows.source, callback, chosen.steps if chosen else ())
+    model = initial_model(sample, dictionary, workers)
+    if chosen:
+        model = resettle(sample, dictionary, chosen.model, workers)
+    for _ in range(_SCALE_ROUNDS):
+        before = model.objective(plan.size_prior)
+        model, _ = solve_gram(sample, dictionary, model, quick, workers, recorder)
+        scaled = share_metric(sample, model, _SCALE_STEPS, workers)
+        recorder.record_ascent(model, scaled, plan.size_prior)
+        if scaled is not model:
+            dictionary = RowDictionary(rows, scaled.functions.metric[0])
+        model = scaled
+        if model.objective(plan.size_prior) - before < 1.0:
+            break
+    model, reason = solve_gram(rows, dictionary, model, settings, workers, recorder)
+    steps = (*recorder.earlier, *recorder.steps)
+    metric = np.broadcast_to(np.asarray(dictionary.gamma, dtype=np.float64), rows.X.shape[1:]).copy()
+    return Fit("ard", _plain(table), (model,), metric, steps, recorder.passes, trials, reason)
+
+
+def _fit_mixed(
+    table: Table,
+    plan: Plan,
+    stage: Stage,
+    workers: Workers,
+    callback: Callback | None,
+    start: Fit | None,
+) -> Fit:
+    rows, preparation = prepare(table.rows, table.scaling, ~table.categorical)
+    n_members = plan.n_members
+    if plan.max_vectors is not None:
+        n_members = max(1, min(n_members, plan.max_vectors // _SMALLEST_MEMBER))
+    n_levels = int(rows.y.max()) + 1
+    settings = MixedSettings(size_prior=plan.size_prior, max_functions=plan.max_functions // n_members)
+    settings = replace(settings, first_rows=max(settings.first_rows, 4 * n_levels))
+    if len(rows) > _MANY_ROWS:
+        settings = replace(settings, max_rounds=2 * settings.max_rounds)
+    recorders = [Recorder(stage, rows.source, callback, runs=k) for k in range(n_members)]
+    feature = table.feature[preparation.source]
+    starts = start.models if start else ()
+    models = solve_committee(rows, feature, settings, plan.seed, recorders, workers, starts)
+    steps = tuple(step for recorder in recorders for step in recorder.steps)
+    n_passes = sum(recorder.passes for recorder in recorders)
+    return Fit("mixed", preparation, tuple(models), None, steps, n_passes)
+
+
+def _plain(table: Table) -> Preparation:
+    """Return the preparation of a model that sees scaled columns."""
+    return prepare(table.rows.head(0), table.scaling, None)[1]
+
+
+def _width(
+    rows: TrainingRows, table: Table, plan: Plan, workers: Workers, callback: Callback | None
+) -> tuple[Chosen | None, tuple[WidthTrial, ...]]:
+    """Choose a width by evidence, if it is not given."""
+    if plan.gamma is not None:
+        return None, ()
+    varying = table.scaling.factor > 0
+    n_features = max(1, len(np.unique(table.feature[varying])))
+    settings = replace(_gram_settings(rows, plan), max_functions=np.inf)
+    return choose_width(rows, n_features, settings, workers, callback)
+
+
+def _gram_settings(rows: TrainingRows, plan: Plan) -> GramSettings:
+    settings = GramSettings(
+        size_prior=plan.size_prior,
+        tolerance=plan.tolerance,
+        max_passes=plan.max_passes,
+        n_candidates=len(rows) if plan.n_candidates is None else plan.n_candidates,
+        patience=plan.patience,
+        max_functions=plan.max_functions,
+    )
+    # A prefix of the rows holds all levels once it is as long as there are levels.
+    n_levels = int(rows.y.max()) + 1
+    return replace(settings, first_rows=max(settings.first_rows, 4 * n_levels))
