@@ -31,6 +31,7 @@ _COMPARED_ROWS = 2000  # that each kind is then fitted to
 _HELD_ROWS = 4000
 _FEWEST_ROWS = 40  # with fewer, the simplest kind is taken
 _SHARED_METRIC_ROWS = 2500  # with more, the kind "ard" is not tried
+_SEARCHED_COLUMNS = 1000  # with more, the kind "mixed" is not tried
 # A kind is clearly better if its score is higher by so many standard errors of the difference, and beyond
 # hope after the first fold if it is lower by so many.
 _CLEARLY = 1.0
@@ -83,19 +84,27 @@ def choose_kind(
         return Selection("rbf", (), reason), None
     parts = list(_folds(rows) if n <= _FOLDED_ROWS else _one_part(rows))
     quick = replace(plan, patience=0)
-    kinds = [kind for kind in KINDS if kind != "ard" or n <= _SHARED_METRIC_ROWS]
+    kinds = [kind for kind in KINDS if _is_tried(kind, table)]
     found: dict[Kind, list[_Held]] = {kind: [] for kind in kinds}
     fits: dict[Kind, Fit] = {}
     for train, train_weight, test, test_weight in parts:
         training = table.with_rows(replace(rows.take(train), weight=train_weight))
         held = replace(rows.take(test), weight=test_weight)
+        of_part: dict[Kind, Fit] = {}
         for kind in kinds:
-            fit = fit_kind(kind, training, quick, "selection", workers, callback)
-            found[kind].append(_held_back(fit, held))
-            fits[kind] = fit.renumbered(train)
+            start = of_part.get("rbf") if kind == "ard" else None
+            of_part[kind] = fit_kind(kind, training, quick, "selection", workers, callback, start)
+            found[kind].append(_held_back(of_part[kind], held))
+            fits[kind] = of_part[kind].renumbered(train)
         kinds = _hopeful(kinds, found)
     selection = _verdict(found, len(parts))
     return selection, fits[selection.kind] if len(parts) == 1 else None
+
+
+def _is_tried(kind: Kind, table: Table) -> bool:
+    """Whether a kind is worth its time: scales for many rows, or a search among many columns, may not be."""
+    n, d = table.rows.X.shape
+    return {"rbf": True, "ard": n <= _SHARED_METRIC_ROWS, "mixed": d <= _SEARCHED_COLUMNS}[kind]
 
 
 @dataclass(frozen=True, slots=True)

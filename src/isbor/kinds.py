@@ -118,11 +118,14 @@ def fit_kind(
     callback: Callback | None,
     start: Fit | None = None,
 ) -> Fit:
-    """Fit a model of a kind to a table; `start` is a fit of that kind to some of its rows."""
+    """Fit a model of a kind to a table.
+
+    `start` is for "mixed" a fit of that kind to some of the rows, for "ard" a fit of one width to all.
+    """
     if kind == "mixed":
         return _fit_mixed(table, plan, stage, workers, callback, start)
     if kind == "ard":
-        return _fit_shared_metric(table, plan, stage, workers, callback)
+        return _fit_shared_metric(table, plan, stage, workers, callback, start)
     return _fit_one_width(table, plan, stage, workers, callback)
 
 
@@ -160,19 +163,23 @@ def _fit_one_width(
 
 
 def _fit_shared_metric(
-    table: Table, plan: Plan, stage: Stage, workers: Workers, callback: Callback | None
+    table: Table,
+    plan: Plan,
+    stage: Stage,
+    workers: Workers,
+    callback: Callback | None,
+    start: Fit | None,
 ) -> Fit:
     rows = table.rows
-    chosen, trials = _width(rows, table, plan, workers, callback)
-    dictionary = RowDictionary(rows, chosen.gamma if chosen else float(plan.gamma or 1.0))
+    if start is None or start.kind != "rbf":
+        start = _fit_one_width(table, replace(plan, patience=0, max_vectors=None), stage, workers, callback)
+    dictionary = RowDictionary(rows, float(np.asarray(start.gamma)))
     settings = _gram_settings(rows, plan)
     n_levels = int(rows.y.max()) + 1
     sample = rows.head(max(_SCALE_ROWS, 4 * n_levels))
     quick = replace(settings, first_rows=len(sample), patience=0, max_functions=np.inf)
-    recorder = Recorder(stage, rows.source, callback, chosen.steps if chosen else ())
-    model = initial_model(sample, dictionary, workers)
-    if chosen:
-        model = resettle(sample, dictionary, chosen.model, workers)
+    recorder = Recorder(stage, rows.source, callback, start.steps)
+    model = resettle(sample, dictionary, start.models[0], workers)
     for _ in range(_SCALE_ROUNDS):
         before = model.objective(plan.size_prior)
         model, _ = solve_gram(sample, dictionary, model, quick, workers, recorder)
@@ -186,7 +193,8 @@ def _fit_shared_metric(
     model, reason = solve_gram(rows, dictionary, model, settings, workers, recorder)
     steps = (*recorder.earlier, *recorder.steps)
     metric = np.broadcast_to(np.asarray(dictionary.gamma, dtype=np.float64), rows.X.shape[1:]).copy()
-    return Fit("ard", _plain(table), (model,), metric, steps, recorder.passes, trials, reason)
+    n_passes = start.n_passes + recorder.passes
+    return Fit("ard", _plain(table), (model,), metric, steps, n_passes, start.width_trials, reason)
 
 
 def _fit_mixed(

@@ -27,15 +27,20 @@ def check(model, X):
     assert set(model.predict(X)) <= set(model.classes_)
 
 
+KINDS = [{"basis": "rbf"}, {"metric": "ard"}, {"basis": "mixed", "n_members": 1}]
+IDS = ["rbf", "ard", "mixed"]
+
+
 @pytest.mark.parametrize(("X", "y"), [pytest.param(X, y, id=name) for name, X, y in named_problems()])
 def test_named_problem(X, y):
     check(ISBOR().fit(X, y), X)
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_random_problem(seed):
+@pytest.mark.parametrize("kind", KINDS, ids=IDS)
+@pytest.mark.parametrize("seed", range(20))
+def test_random_problem(seed, kind):
     X, y, weight = random_problem(seed)
-    check(ISBOR().fit(X, y, weight), X)
+    check(ISBOR(**kind).fit(X, y, weight), X)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -49,4 +54,4 @@ def test_random_problem_by_the_sequential_solver(seed):
 def test_two_thousand_random_problems(hundred):
     for seed in range(100 * hundred, 100 * (hundred + 1)):
         X, y, weight = random_problem(seed)
-        check(ISBOR().fit(X, y, weight), X)
+        check(ISBOR(**KINDS[seed % 3]).fit(X, y, weight), X)

@@ -30,7 +30,7 @@ class MostProbable(ISBOR):
 
 
 def test_the_failing_check_fails_for_the_median_alone():
-    check_classifiers_train("MostProbable", MostProbable())
+    check_classifiers_train("MostProbable", MostProbable(basis="rbf"))
 
 
 def expected_failures(estimator):
@@ -40,8 +40,16 @@ def expected_failures(estimator):
     }
 
 
-@parametrize_with_checks([ISBOR()], expected_failed_checks=expected_failures)
+@parametrize_with_checks(
+    [ISBOR(basis="rbf"), ISBOR(basis="mixed", n_members=1)], expected_failed_checks=expected_failures
+)
 def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([ISBOR()], expected_failed_checks=expected_failures)
+def test_scikit_learn_by_default(estimator, check):
     check(estimator)
 
 

@@ -34,19 +34,38 @@ _MAX_DENSE_ROWS = 20_000  # 3.2 GB
 class ISBOR(LatentClassifier):
     """Incremental sparse Bayesian ordinal regression.
 
-    A latent score, the sum of a few Gaussian basis functions centred on training rows, is cut into
-    ordered classes by thresholds under Gaussian noise. Which rows, how strongly, where the thresholds lie
-    and how wide the functions are: all of it follows from the evidence (the marginal likelihood), so there
-    is nothing to tune.
+    A latent score, the sum of a few dozen basis functions, is cut into ordered classes by thresholds under
+    Gaussian noise. Which functions, how strongly, where they are centred and how wide, and where the
+    thresholds lie: all of it follows from the evidence (the marginal likelihood), and labels that are held
+    back say which kind of function suits the data. So there is nothing to tune.
 
     Parameters
     ----------
+    basis : "auto", "rbf" or "mixed", default="auto"
+        The kind of basis functions. "rbf": the paper's model, Gaussians of one width centred on training
+        rows. "mixed": functions with centres and metrics of their own, on one, two, three or more features,
+        found by search and improved along the gradient of the log evidence; the score is an average of
+        `n_members` searches. "auto" compares the kinds (and "rbf" with metric="ard" where rows are few) by
+        the probability they give to labels that are held back; see `selection_`. A given `gamma`,
+        metric="ard" or solver="sequential" mean rows as centres.
+    metric : "isotropic" or "ard", default="isotropic"
+        For rows as centres: one width, or one scale for each feature, shared by all functions and learned
+        by the gradient of the log evidence.
     gamma : "evidence" or float, default="evidence"
         Width of the basis functions exp(-gamma ‖x - z‖²) on standardised features. "evidence" chooses it by
         maximising the log evidence less the size prior; a positive number fixes it.
     size_prior : float, default=2.0
-        Prior on the number of basis functions, in nats a function: ln p(M) = -size_prior · M. Larger
-        means fewer functions.
+        Prior on the size of the model, in nats: ln p(M) = -size_prior · cost. A function centred on a row costs
+        1; one of k features with a metric of its own costs 0.75 (1 + k), because there is more in it that can
+        adapt to noise. Larger means fewer functions.
+    max_vectors : int or None, default=None
+        Largest number of basis functions.
+    n_members : int, default=2
+        Searches that a "mixed" model averages.
+    missing : "auto", "indicator" or "error", default="auto"
+        What to do with missing cells. "indicator": in a column of numbers the mean takes their place and a
+        column of its own marks them; in a category they are a level of their own. "error": refuse them.
+        "auto": "indicator" for data frames, "error" for arrays.
     solver : "gram" or "sequential", default="gram"
         "gram" streams over the rows and selects in the space of inner products: time linear in the number
         of rows, and no more memory than a few copies of X. "sequential" is the paper's Algorithm 1,
@@ -59,17 +78,17 @@ class ISBOR(LatentClassifier):
     n_candidates : int or "all", default=200
         Rows proposed as centres in each pass of the gram solver. "all" takes a matrix of rows × rows.
     tol : float, default=0.01
-        Nats. A move that gains less is not made, a pass that gains less is the last.
+        Nats. With rows as centres, a move that gains less is not made, a pass that gains less is the last.
     patience : int, default=2
-        Selection ends when this many restarts in a row, each with other functions thrown in, have not raised
-        the objective. 0 means no restarts.
+        With rows as centres, selection ends when this many restarts in a row, each with other functions
+        thrown in, have not raised the objective. 0 means no restarts.
     max_iter : int, default=1000
-        Limit on passes (gram) or moves (sequential).
+        With rows as centres, a limit on passes (gram) or moves (sequential).
     n_jobs : int or None, default=None
         Threads. None means all cores.
     random_state : int, RandomState or None, default=None
-        Chooses the pseudo-random order in which rows are proposed. None is a fixed order: the fit is a
-        function of the data alone, whatever the order of its rows.
+        Chooses the pseudo-random order in which rows and functions are proposed. None is a fixed order: the
+        fit is a function of the data alone, whatever the order of its rows.
     callback : callable or None, default=None
         Called with each `isbor.trace.Step`. If it raises, the estimator stays as it was.
     verbose : int, default=0
@@ -84,31 +103,38 @@ class ISBOR(LatentClassifier):
         training rows have mean 0 and standard deviation 1.
     sigma_ : float
         Standard deviation of the noise in these units: noise to signal.
+    kind_ : "rbf", "ard" or "mixed"
+        The kind of basis functions.
+    selection_ : Selection
+        The kinds that were compared and why this one won; prints as a table.
+    feature_relevance_ : ndarray of shape (n_features,)
+        Mean squared slope of the score along each feature, in units of its spread; sums to one.
     coef_ : ndarray of shape (n_relevance_,)
         Weights of the basis functions.
     intercept_ : float
         Constant of the score.
     alpha_ : ndarray of shape (n_relevance_,)
         Prior precisions of the weights.
-    relevance_vectors_ : ndarray of shape (n_relevance_, n_features)
-        Centres of the basis functions, in the units of X.
+    relevance_vectors_ : ndarray of shape (n_relevance_, n_columns)
+        Centres of the basis functions, in the units of X; columns of categories as they are encoded. A feature
+        that a function does not use has its mean there.
     relevance_ : ndarray of shape (n_relevance_,)
-        Their row numbers in the training data.
+        Their row numbers in the training data; for "mixed" the rows that the search first centred them on.
     n_relevance_ : int
         Number of basis functions.
-    gamma_ : float
-        Width used.
-    feature_scale_ : ndarray of shape (n_features,)
-        Standard deviations that the features are divided by; infinite for a constant feature.
+    gamma_ : float, ndarray of shape (n_columns,) or None
+        Width ("rbf"), scale of each column ("ard"), or None: each function has its own.
+    feature_scale_ : ndarray of shape (n_columns,)
+        Standard deviations that the columns are divided by; infinite for a constant one.
     log_evidence_ : float
-        Laplace approximation of the log marginal likelihood.
+        Laplace approximation of the log marginal likelihood; the members' mean for "mixed".
     n_iter_ : int
         Passes (gram) or moves (sequential) made, those of vain restarts included.
     trace_ : tuple of Step
         The moves that led to the model, in order: the winning chain of the width search, then the fit. Each
-        run begins with the functions it starts from.
+        run begins with the functions it starts from; each member of a "mixed" model is a run.
     width_trials_ : tuple of WidthTrial
-        Widths tried and what each reached; empty if gamma is a number.
+        Widths tried and what each reached; empty if gamma is a number or each function has its own.
     stop_reason_ : StopReason
         Why the fit ended; prints as a sentence.
     n_features_in_, feature_names_in_
@@ -116,9 +142,12 @@ class ISBOR(LatentClassifier):
 
     Notes
     -----
-    The score is intercept_ plus exp(-gamma_ ‖(x - z)/feature_scale_‖²) · coef_ summed over the relevance
-    vectors z, and the label is the class whose thresholds enclose it: the median of the predicted
+    For "rbf" the score is intercept_ plus exp(-gamma_ ‖(x - z)/feature_scale_‖²) · coef_ summed over the
+    relevance vectors z. The label is the class whose thresholds enclose the score: the median of the predicted
     distribution, which is not always its most probable class.
+
+    In a data frame, columns that are categorical or hold strings or booleans become a column of zeros and ones
+    for each level, scaled together as one feature. A level that training did not have is a row of zeros.
 
     References
     ----------

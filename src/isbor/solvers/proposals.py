@@ -1,6 +1,6 @@
 """Functions to propose: fresh ones, and children of those in the model.
 
-A fresh function is centred on a row and uses one, two, three or all features, at random scales. A child is a
+A fresh function is centred on a row and uses one, two, three or many features, at random scales. A child is a
 function of the model with centre and scales jittered, and a feature dropped or taken in.
 
 Of a feature that has several columns, such as a category's levels or a number and its warp, a fresh function
@@ -18,7 +18,7 @@ from isbor.inputs import TrainingRows
 
 __all__ = ["Proposals"]
 
-_SIZES = (1, 2, 3, 0)  # features of a fresh function; 0 means all of them
+_SIZES = (1, 2, 3, 12)  # features of a fresh function, or as many as there are
 _SHARES = (0.35, 0.3, 0.2, 0.15)
 _RAMPS = 0.3  # share of ramps among fresh functions
 
@@ -36,7 +36,6 @@ class Proposals:
         columns = self._levels(rows, count)
         d = rows.X.shape[1]
         sizes = random.choice(_SIZES, size=count, p=_SHARES)
-        sizes = np.where(sizes == 0, d, sizes)
         keys = np.where(columns, random.random((count, d)), 2.0)
         used = columns & (np.argsort(np.argsort(keys, axis=1), axis=1) < sizes[:, None])
         k = np.maximum(used.sum(axis=1, keepdims=True), 1)

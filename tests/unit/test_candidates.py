@@ -1,0 +1,76 @@
+"""Gains of single functions against the evidence's own, and their slopes against differences."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from isbor.blocks import Workers
+from isbor.evidence import condition, gram_model
+from isbor.solvers.candidates import _Gains, best_candidates
+from isbor.solvers.model import settle, start_from
+from isbor.solvers.proposals import Proposals
+from isbor.statistics import expand, streamed
+from tests.unit.problems import small_rows
+
+
+@pytest.fixture(scope="module")
+def problem():
+    rows = small_rows(n=300)
+    proposals = Proposals(np.random.default_rng(0), np.arange(rows.X.shape[1]))
+    with Workers(1) as workers:
+        model = start_from(rows, proposals.fresh(rows, 8).centred_on(rows), workers)
+        model = settle(
+            rows,
+            model.functions,
+            np.ones(len(model)),
+            model.mode.weights,
+            model.mode.thresholds,
+            workers,
+        )
+    return rows, model, proposals.fresh(rows, 60)
+
+
+def test_gains_are_those_of_additions(problem):
+    rows, model, fresh = problem
+    fresh = fresh.centred_on(rows)
+    everything = model.functions.followed_by(fresh)
+    weights = np.append(model.mode.weights, np.zeros(len(fresh)))
+    with Workers(1) as workers:
+        expansion = expand(rows, streamed(rows, everything), weights, model.mode.thresholds, workers)
+        gains = _Gains.of(rows, len(rows), model, workers).values(fresh, workers)
+    state = condition(gram_model(expansion), np.arange(len(model)), model.mode.alpha)
+    ratio = (state.quality**2 / state.sparsity)[len(model) :]
+    expected = np.where(ratio > 1, 0.5 * (ratio - 1 - np.log(np.maximum(ratio, 1))), 0.5 * (ratio - 1))
+    sound = state.sparsity[len(model) :] > 1e-3 * np.diag(expansion.precision)[len(model) : len(everything)]
+    assert sound.sum() > 30
+    assert_allclose(gains[sound], expected[sound], rtol=0.02, atol=0.02)
+
+
+def test_slopes_of_gains(problem):
+    rows, model, fresh = problem
+    with Workers(1) as workers:
+        gains = _Gains.of(rows, len(rows), model, workers)
+        gains = replace(gains, **{name: getattr(gains, name).astype(float) for name in gains.__slots__})
+        value, by_centre, by_metric = gains.slopes(fresh, workers)
+        h = 3e-3  # parts of the gains are in single precision
+        for name, slope in (("centres", by_centre), ("metric", by_metric)):
+            step = h * (fresh.metric != 0) * (np.arange(fresh.metric.shape[1]) == 0)
+            up = gains.values(replace(fresh, **{name: getattr(fresh, name) + step}), workers)
+            down = gains.values(replace(fresh, **{name: getattr(fresh, name) - step}), workers)
+            sound = (value > 0.1) & (fresh.metric[:, 0] != 0)
+            assert sound.any()
+            assert_allclose(slope[sound, 0], ((up - down) / (2 * h))[sound], rtol=2e-2, atol=2e-2)
+
+
+def test_climbing_raises_the_gains_and_keeps_features(problem):
+    rows, model, fresh = problem
+    with Workers(1) as workers:
+        gains = _Gains.of(rows, len(rows), model, workers)
+        plain = best_candidates(rows, model, fresh, size_prior=2.0, keep=10, n_steps=0, workers=workers)
+        climbed = best_candidates(rows, model, fresh, size_prior=2.0, keep=10, n_steps=8, workers=workers)
+        before, after = gains.values(plain, workers), gains.values(climbed, workers)
+    assert np.all(after >= before - 1e-4)
+    assert after.max() > before.max() + 0.1
+    assert np.array_equal(plain.metric != 0, climbed.metric != 0)
