@@ -55,9 +55,9 @@ class ISBOR(LatentClassifier):
         Width of the basis functions exp(-gamma ‖x - z‖²) on standardised features. "evidence" chooses it by
         maximising the log evidence less the size prior; a positive number fixes it.
     size_prior : float, default=2.0
-        Prior on the size of the model, in nats: ln p(M) = -size_prior · cost. A function centred on a row costs
-        1; one of k features with a metric of its own costs 0.75 (1 + k), because there is more in it that can
-        adapt to noise. Larger means fewer functions.
+        Prior on the size of the model, in nats: ln p(M) = -size_prior · cost. A function centred on a row
+        costs 1; one of k features with a metric of its own costs 0.75 (1 + k), because there is more in it
+        that can adapt to noise. Larger means fewer functions.
     max_vectors : int or None, default=None
         Largest number of basis functions.
     n_members : int, default=2
@@ -116,8 +116,8 @@ class ISBOR(LatentClassifier):
     alpha_ : ndarray of shape (n_relevance_,)
         Prior precisions of the weights.
     relevance_vectors_ : ndarray of shape (n_relevance_, n_columns)
-        Centres of the basis functions, in the units of X; columns of categories as they are encoded. A feature
-        that a function does not use has its mean there.
+        Centres of the basis functions, in the units of X; columns of categories as they are encoded. A
+        feature that a function does not use has its mean there.
     relevance_ : ndarray of shape (n_relevance_,)
         Their row numbers in the training data; for "mixed" the rows that the search first centred them on.
     n_relevance_ : int
@@ -143,11 +143,12 @@ class ISBOR(LatentClassifier):
     Notes
     -----
     For "rbf" the score is intercept_ plus exp(-gamma_ ‖(x - z)/feature_scale_‖²) · coef_ summed over the
-    relevance vectors z. The label is the class whose thresholds enclose the score: the median of the predicted
-    distribution, which is not always its most probable class.
+    relevance vectors z. The label is the class whose thresholds enclose the score: the median of the
+    predicted distribution, which is not always its most probable class.
 
-    In a data frame, columns that are categorical or hold strings or booleans become a column of zeros and ones
-    for each level, scaled together as one feature. A level that training did not have is a row of zeros.
+    In a data frame, columns that are categorical or hold strings or booleans become a column of zeros and
+    ones for each level, scaled together as one feature. A level that training did not have is a row of
+    zeros.
 
     References
     ----------

@@ -1,0 +1,214 @@
+"""What the kinds of basis functions promise, and how one is chosen."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from isbor import ISBOR
+from isbor.metrics import log_loss, mean_absolute_error
+
+MIXED = {"basis": "mixed", "n_members": 2}
+ARD = {"metric": "ard"}
+
+
+@pytest.fixture(scope="module")
+def two_of_six():
+    """Six features of which the first two matter, in different ways."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 6))
+    f = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1]
+    y = np.digitize(f + 0.3 * rng.normal(size=900), [-0.7, 0.0, 0.7])
+    return X[:400], y[:400], X[400:], y[400:]
+
+
+@pytest.fixture(scope="module")
+def fits(two_of_six):
+    X, y, _, _ = two_of_six
+    return {
+        name: ISBOR(**kind).fit(X, y)
+        for name, kind in (("rbf", {"basis": "rbf"}), ("ard", ARD), ("mixed", MIXED))
+    }
+
+
+def test_irrelevant_features_are_found_out(fits):
+    for kind in ("ard", "mixed"):
+        relevance = fits[kind].feature_relevance_
+        assert_allclose(relevance.sum(), 1.0)
+        assert relevance[:2].sum() > 0.95
+    assert fits["rbf"].feature_relevance_[:2].sum() < fits["ard"].feature_relevance_[:2].sum()
+
+
+def test_own_metrics_beat_one_width_where_features_are_irrelevant(fits, two_of_six):
+    _, _, X, y = two_of_six
+    loss = {kind: log_loss(y, fit.predict_proba(X), labels=fit.classes_) for kind, fit in fits.items()}
+    assert loss["mixed"] < loss["rbf"] - 0.02
+    assert loss["ard"] < loss["rbf"] - 0.02
+
+
+def test_relevance_is_the_mean_squared_slope(fits, two_of_six):
+    """Finite differences of the score along each feature, in units of its spread."""
+    X = two_of_six[0]
+    for kind in ("rbf", "ard"):
+        model = fits[kind]
+        slopes = []
+        for j, spread in enumerate(X.std(axis=0)):
+            step = np.zeros(6)
+            step[j] = 1e-4 * spread
+            slopes.append(np.mean(((model.latent(X + step) - model.latent(X - step)) / 2e-4) ** 2))
+        assert_allclose(model.feature_relevance_, slopes / np.sum(slopes), atol=1e-3)
+
+
+def test_the_default_chooses_and_says_why(two_of_six, fits):
+    X, y, X_test, y_test = two_of_six
+    model = ISBOR().fit(X, y)
+    assert model.kind_ == model.selection_.kind
+    assert {trial.kind for trial in model.selection_.trials} == {"rbf", "ard", "mixed"}
+    text = str(model.selection_)
+    assert model.kind_ in text
+    assert "held back" in text
+    loss = log_loss(y_test, model.predict_proba(X_test), labels=model.classes_)
+    single = [log_loss(y_test, fit.predict_proba(X_test), labels=fit.classes_) for fit in fits.values()]
+    assert loss < np.mean(single)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        ({"basis": "rbf"}, "rbf"),
+        ({"gamma": 0.2}, "rbf"),
+        ({"metric": "ard"}, "ard"),
+        ({"basis": "rbf", "metric": "ard"}, "ard"),
+        ({"basis": "mixed"}, "mixed"),
+        ({"solver": "sequential"}, "rbf"),
+    ],
+)
+def test_what_is_asked_for_is_not_compared(two_of_six, arguments, kind):
+    model = ISBOR(**arguments).fit(two_of_six[0][:60], two_of_six[1][:60])
+    assert model.kind_ == kind
+    assert model.selection_.trials == ()
+
+
+@pytest.mark.parametrize("kind", [MIXED, ARD], ids=["mixed", "ard"])
+def test_order_and_repetition_of_rows(two_of_six, kind):
+    X, y = two_of_six[0][:120], two_of_six[1][:120]
+    rng = np.random.default_rng(1)
+    times = rng.integers(1, 4, 120)
+    weighted = ISBOR(**kind).fit(X, y, sample_weight=times)
+    repeated = rng.permutation(np.repeat(np.arange(120), times))
+    again = ISBOR(**kind).fit(X[repeated], y[repeated])
+    assert_allclose(again.predict_proba(X), weighted.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_threads_do_not_matter(two_of_six, n_jobs):
+    X, y = two_of_six[0][:150], two_of_six[1][:150]
+    model = ISBOR(**MIXED, n_jobs=n_jobs).fit(X, y)
+    assert_allclose(model.predict_proba(X), ISBOR(**MIXED, n_jobs=1).fit(X, y).predict_proba(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [{"basis": "rbf"}, ARD, MIXED], ids=["rbf", "ard", "mixed"])
+def test_max_vectors_is_a_limit(two_of_six, fits, kind):
+    X, y, X_test, y_test = two_of_six
+    free = fits[kind.get("basis", "ard")]
+    limit = free.n_relevance_ // 2
+    small = ISBOR(**kind, max_vectors=limit).fit(X, y)
+    assert 0 < small.n_relevance_ <= limit
+    guess = np.full(len(y_test), np.median(y))
+    assert mean_absolute_error(y_test, small.predict(X_test)) < 0.8 * mean_absolute_error(y_test, guess)
+
+
+def test_the_objective_of_a_member_never_falls(fits):
+    """Within a run, on the same rows and at the same price."""
+    before = None
+    for step in fits["mixed"].trace_:
+        if step.kind not in ("mode", "ascent"):
+            continue
+        if before is not None and (before.run, before.n_rows, before.size_prior) == (
+            step.run,
+            step.n_rows,
+            step.size_prior,
+        ):
+            assert step.objective >= before.objective - 1e-6 * abs(before.objective)
+        before = step
+
+
+def test_a_mixed_model_is_an_average_that_survives_pickling(fits, two_of_six):
+    X = two_of_six[2]
+    model = fits["mixed"]
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert len(model.coef_) == len(model.alpha_) == len(model.relevance_vectors_) == model.n_relevance_
+    score = model.latent(two_of_six[0])
+    assert_allclose([score.mean(), score.std()], [0.0, 1.0], atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [MIXED, {}], ids=["mixed", "auto"])
+def test_an_interrupt_leaves_the_estimator_as_it_was(two_of_six, kind):
+    seen = []
+
+    def interrupt(step):
+        seen.append(step)
+        if len(seen) == 100:
+            raise KeyboardInterrupt
+
+    model = ISBOR(**kind, callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(two_of_six[0], two_of_six[1])
+    assert not hasattr(model, "classes_")
+
+
+def test_outliers_do_not_hide_a_feature(two_of_six):
+    """One wild value takes the signal out of a standardised column, not out of its warp."""
+    X, y, X_test, y_test = two_of_six
+    wild = X.copy()
+    wild[0, 0] = 1e6
+    model = ISBOR(**MIXED).fit(wild, y)
+    clean = ISBOR(**MIXED).fit(X, y)
+    loss, best = (log_loss(y_test, fit.predict_proba(X_test), labels=fit.classes_) for fit in (model, clean))
+    assert loss < best + 0.1
+
+
+# --- Tables ------------------------------------------------------------------------------------------------
+
+
+def shop(n, seed):
+    """Grades that depend on a category, on a number and on whether the number is missing."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(seed)
+    colour = rng.choice(["red", "green", "blue"], n)
+    age = rng.uniform(20, 60, n)
+    missing = rng.random(n) < 0.2
+    f = (
+        np.select([colour == "red", colour == "green"], [1.5, 0.0], -1.5)
+        + (age - 40) / 10 * ~missing
+        + 2.0 * missing
+    )
+    grade = np.digitize(f + 0.5 * rng.normal(size=n), [-1.0, 1.0])
+    frame = pandas.DataFrame({"colour": pandas.Categorical(colour), "age": np.where(missing, np.nan, age)})
+    return frame, grade
+
+
+@pytest.mark.parametrize("kind", [{"basis": "rbf"}, MIXED], ids=["rbf", "mixed"])
+def test_categories_and_missing_cells(kind):
+    X, y = shop(500, 0)
+    X_test, y_test = shop(1000, 1)
+    model = ISBOR(**kind).fit(X, y)
+    assert list(model.feature_names_in_) == ["colour", "age"]
+    assert len(model.feature_relevance_) == 2
+    assert model.feature_relevance_.min() > 0.1
+    assert mean_absolute_error(y_test, model.predict(X_test)) < 0.25
+    unseen = X_test.iloc[:5].assign(colour="violet")
+    assert_allclose(model.predict_proba(unseen).sum(axis=1), 1.0)
+
+
+def test_arrays_with_missing_cells_are_refused_unless_asked_for():
+    X, y = shop(200, 0)
+    numbers = X[["age"]].to_numpy()
+    with pytest.raises(ValueError, match=r'NaN.*row .*missing="indicator"'):
+        ISBOR().fit(numbers, y)
+    model = ISBOR(missing="indicator", basis="rbf").fit(numbers, y)
+    assert_allclose(model.predict_proba([[np.nan]]).sum(), 1.0)
+    with pytest.raises(ValueError, match="NaN or inf"):
+        ISBOR(missing="error").fit(X[["age"]], y)
