@@ -104,7 +104,8 @@ def choose_kind(
 def _is_tried(kind: Kind, table: Table) -> bool:
     """Whether a kind is worth its time: scales for many rows, or a search among many columns, may not be."""
     n, d = table.rows.X.shape
-    return {"rbf": True, "ard": n <= _SHARED_METRIC_ROWS, "mixed": d <= _SEARCHED_COLUMNS}[kind]
+    limits = {"rbf": True, "ard": n <= _SHARED_METRIC_ROWS, "mixed": d <= _SEARCHED_COLUMNS}
+    return bool(limits[kind])
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from isbor.inputs import TrainingRows
 
 Real = TypeVar("Real", np.float32, np.float64)
 
-__all__ = ["Functions", "RowDictionary", "adaptive_cost", "monomials"]
+__all__ = ["Functions", "RowDictionary", "adaptive_cost", "column_effort", "monomials"]
 
 _REFERENCE_ROWS = 1000  # that the offsets are means over
 
@@ -129,14 +129,25 @@ def monomials(X: FloatArray) -> FloatArray:
     return terms
 
 
-def adaptive_cost(metric: FloatArray) -> FloatArray:
+def adaptive_cost(metric: FloatArray, effort: FloatArray) -> FloatArray:
     """Return the cost of functions whose centre and metric were adapted to the data.
 
     A function of k features has k centres and k scales to adapt, and noise alone lets them gain: the best
-    gain that a search finds in labels drawn from the model itself grows about linearly with k.
+    gain that a search finds in labels drawn from the model itself grows about linearly with k. `effort` is
+    what a column counts: 1, or less where there is less to adapt.
     """
-    cost: FloatArray = 0.75 * (1.0 + np.count_nonzero(metric, axis=1))
+    cost: FloatArray = 0.75 * (1.0 + (metric != 0.0) @ effort)
     return cost
+
+
+def column_effort(rows: TrainingRows) -> FloatArray:
+    """Return what each column counts in the cost of a function: a quarter for a column of two values.
+
+    Between two values there is one contrast, not a centre and a scale.
+    """
+    X = rows.head(_REFERENCE_ROWS).X
+    low, high = X.min(axis=0), X.max(axis=0)
+    return np.where(((X == low) | (X == high)).all(axis=0), 0.25, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,7 +217,8 @@ def _fit_mixed(
     recorders = [Recorder(stage, rows.source, callback, runs=k) for k in range(n_members)]
     feature = table.feature[preparation.source]
     starts = start.models if start else ()
-    models = solve_committee(rows, feature, settings, plan.seed, recorders, workers, starts)
+    seed = 2 * plan.seed + (start is not None)  # what goes on from a start is to see other proposals
+    models = solve_committee(rows, feature, settings, seed, recorders, workers, starts)
     steps = tuple(step for recorder in recorders for step in recorder.steps)
     n_passes = sum(recorder.passes for recorder in recorders)
     return Fit("mixed", preparation, tuple(models), None, steps, n_passes)

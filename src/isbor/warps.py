@@ -24,6 +24,7 @@ from isbor.inputs import Scaling, TrainingRows
 __all__ = ["Preparation", "Warp", "prepare"]
 
 _MAX_KNOTS = 200
+_SMALLEST_SHARE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +43,20 @@ class Warp:
         return np.interp(scores, self.scores, self.knots)
 
     @classmethod
-    def learn(cls, column: FloatArray, weight: FloatArray) -> "Warp":
-        """Return the normal score of ranks among weighted values."""
+    def learn(cls, column: FloatArray, weight: FloatArray) -> "Warp | None":
+        """Return the normal score of ranks among weighted values; None if weights make all ranks equal."""
         values, place = np.unique(column, return_inverse=True)
         # Summed in the order of weights, so that the order of rows does not matter.
         order = np.argsort(weight, kind="stable")
         total = np.bincount(place[order], weight[order])
         share = (np.cumsum(total) - 0.5 * total) / total.sum()
-        scores = ndtri(share)
+        # A value of next to no weight would have an infinite score, or that of its neighbour.
+        scores = ndtri(np.clip(share, _SMALLEST_SHARE, 1.0 - _SMALLEST_SHARE))
+        distinct = np.flatnonzero(np.diff(scores, prepend=-np.inf) > 0)
+        values, scores = values[distinct], scores[distinct]
+        total = np.add.reduceat(total, distinct)
+        if len(values) < 2:
+            return None
         mean = total @ scores / total.sum()
         spread = np.sqrt(total @ (scores - mean) ** 2 / total.sum())
         scores = (scores - mean) / spread
@@ -113,7 +120,9 @@ def prepare(
         warps.append(None)
         column = rows.X[:, j]
         if warpable is not None and warpable[j] and len(np.unique(column[:1000])) > 2:
-            source.append(j)
-            warps.append(Warp.learn(column, rows.weight))
+            warp = Warp.learn(column, rows.weight)
+            if warp is not None:
+                source.append(j)
+                warps.append(warp)
     preparation = Preparation(scaling, np.array(source), tuple(warps))
     return TrainingRows(preparation.widen(rows.X), rows.y, rows.weight, rows.source), preparation

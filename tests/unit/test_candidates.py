@@ -18,7 +18,7 @@ from tests.unit.problems import small_rows
 @pytest.fixture(scope="module")
 def problem():
     rows = small_rows(n=300)
-    proposals = Proposals(np.random.default_rng(0), np.arange(rows.X.shape[1]))
+    proposals = Proposals(np.random.default_rng(0), np.arange(rows.X.shape[1]), np.ones(rows.X.shape[1]))
     with Workers(1) as workers:
         model = start_from(rows, proposals.fresh(rows, 8).centred_on(rows), workers)
         model = settle(

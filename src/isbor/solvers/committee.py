@@ -12,6 +12,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 import numpy as np
 
 from isbor.arrays import IntArray
+from isbor.basis import column_effort
 from isbor.blocks import Workers
 from isbor.inputs import TrainingRows
 from isbor.solvers.mixed import MixedSettings, solve_mixed
@@ -38,7 +39,7 @@ def solve_committee(
     seeds = np.random.SeedSequence(seed).spawn(len(recorders))
 
     def member(k: int, workers: Workers) -> SparseModel:
-        proposals = Proposals(np.random.default_rng(seeds[k]), feature)
+        proposals = Proposals(np.random.default_rng(seeds[k]), feature, column_effort(rows))
         start = starts[k] if k < len(starts) else None
         return solve_mixed(rows, proposals, settings, workers, recorders[k], start)
 

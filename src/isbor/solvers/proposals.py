@@ -29,6 +29,7 @@ class Proposals:
 
     random: np.random.Generator
     feature: IntArray  # (d,) the feature that each column belongs to
+    effort: FloatArray  # (d,) what each column counts in the cost of a function
 
     def fresh(self, rows: TrainingRows, count: int) -> Functions:
         """Return functions centred on rows, on a few features each."""
@@ -77,7 +78,9 @@ class Proposals:
         new_tilt = random.normal(size=n) * 2.0 ** random.uniform(-2, 1, n)
         new_scale = 2.0 ** random.uniform(-5, 2, n)
         metric[take, column[take]] = np.where(parents.ramp, new_tilt, new_scale)[take]
-        return Functions(centres, metric, parents.ramp, np.zeros(n), parents.origin, adaptive_cost(metric))
+        return Functions(
+            centres, metric, parents.ramp, np.zeros(n), parents.origin, adaptive_cost(metric, self.effort)
+        )
 
     def _levels(self, rows: TrainingRows, count: int) -> NDArray[np.bool_]:
         """Return which columns a function may use: of each feature one, and nothing that is constant."""
@@ -98,4 +101,6 @@ class Proposals:
         ramp: NDArray[np.bool_],
     ) -> Functions:
         metric = np.where(used, metric, 0.0)
-        return Functions(rows.X[origin], metric, ramp, np.zeros(len(origin)), origin, adaptive_cost(metric))
+        return Functions(
+            rows.X[origin], metric, ramp, np.zeros(len(origin)), origin, adaptive_cost(metric, self.effort)
+        )
