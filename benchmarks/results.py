@@ -93,10 +93,21 @@ class Store:
 
     def save_forecast(self, key: Key, y_test: NDArray[np.generic], proba: FloatArray) -> None:
         """Keep the labels and the predicted probabilities of the test rows, for pictures."""
+        self._make_directory()
+        np.savez_compressed(self._forecast_file(key), y_test=y_test, proba=proba)
+
+    def forecast(self, key: Key) -> tuple[NDArray[np.generic], FloatArray] | None:
+        """Return what `save_forecast` kept, None if nothing."""
+        file = self._forecast_file(key)
+        if not file.is_file():
+            return None
+        with np.load(file) as kept:
+            return kept["y_test"], kept["proba"]
+
+    def _forecast_file(self, key: Key) -> Path:
         parts = (key.protocol, key.set, key.model, f"split{key.split}", key.label)
         name = "_".join(re.sub(r"[^\w.]+", "-", part).strip("-") for part in parts if part)
-        self._make_directory()
-        np.savez_compressed(self.directory / f"{name}.npz", y_test=y_test, proba=proba)
+        return self.directory / f"{name}.npz"
 
     def _append(self, key: Key, measures: Measures | None) -> None:
         self._make_directory()
