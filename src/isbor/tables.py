@@ -8,12 +8,14 @@ a number       one column; a missing cell takes the mean of the column's values 
 a category     a column of zeros and ones for each level that occurs in training, and one for missing cells
                if the training table has any; a level that is new, or a missing cell where training had
                none, is a row of zeros
+an ordered     the same, and a column with the place of the level among those of training, if they are three
+category       or more; where it has none, the mean place
 =============  ===========================================================================================
 
 Categories are the columns of a data frame that hold strings or booleans, or are declared categorical. Their
 levels stand in the order they are declared in (pandas ``category``, polars ``Enum``), else sorted; polars
-``Categorical`` and Arrow dictionaries are numbered by appearance, which is no order, and are sorted. Arrays
-hold numbers only.
+``Categorical`` and Arrow dictionaries are numbered by appearance, which is no order, and are sorted. Ordered
+are those of pandas that say so, and polars ``Enum``. Arrays hold numbers only.
 
 Nothing here is scaled: `isbor.inputs` does that, and treats the columns of one category (`feature` says which
 they are) as one feature. Means and levels are those of all rows, whatever their weights, and do not depend on
@@ -52,7 +54,8 @@ class TableEncoding:
 
     feature_names: tuple[str, ...] | None  # of the d features, if the training table named them
     levels: tuple[tuple[Level, ...] | None, ...]  # of each feature; None for numbers
-    fill: FloatArray  # (d,) what a missing number becomes: the mean in training; NaN for categories
+    ranked: NDArray[np.bool_]  # (d,) whether a column holds the places of the feature's levels
+    fill: FloatArray  # (d,) what a missing number or place becomes: the mean in training; else NaN
     indicator: NDArray[np.bool_]  # (d,) whether a column marks the feature's missing cells
     missing: Missing
 
@@ -68,8 +71,14 @@ class TableEncoding:
 
     @property
     def categorical(self) -> NDArray[np.bool_]:
-        """Whether each encoded column is one of the columns of a category."""
-        return np.array([levels is not None for levels in self.levels])[self.feature]
+        """Whether each encoded column marks a level, or a missing cell, of a category."""
+        marks = [
+            np.arange(width) != (len(levels) if ranked else -1)
+            if levels is not None
+            else np.zeros(width, bool)
+            for levels, ranked, width in zip(self.levels, self.ranked, self._widths, strict=True)
+        ]
+        return np.concatenate(marks)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,6 +88,7 @@ class TableEncoding:
             # Features without names are called as scikit-learn does.
             name = f"x{j}" if self.feature_names is None else self.feature_names[j]
             names += [name] if levels is None else [f"{name}={level}" for level in levels]
+            names += [f"{name} place"] if self.ranked[j] else []
             names += [f"{name} missing"] if self.indicator[j] else []
         return tuple(names)
 
@@ -121,7 +131,8 @@ class TableEncoding:
     @property
     def _widths(self) -> IntArray:
         """Number of columns that each feature becomes."""
-        return np.array([1 if levels is None else len(levels) for levels in self.levels]) + self.indicator
+        levels = np.array([1 if levels is None else len(levels) for levels in self.levels])
+        return levels + self.ranked + self.indicator
 
     def _encode(self, cells: FloatArray) -> FloatArray:
         """Return the matrix of a table in which NaN is missing and a level is its position."""
@@ -137,6 +148,9 @@ class TableEncoding:
             else:
                 seen = np.flatnonzero(cells[:, j] >= 0)  # neither missing nor new
                 matrix[seen, start + cells[seen, j].astype(np.intp)] = 1.0
+                if self.ranked[j]:
+                    matrix[:, start + len(levels)] = self.fill[j]
+                    matrix[seen, start + len(levels)] = cells[seen, j]
             if self.indicator[j]:
                 matrix[:, stop - 1] = absent[:, j]
         return matrix
@@ -179,18 +193,20 @@ def learn_table(
     if frame is None or _holds_numbers(frame):
         cells = _numeric_cells(estimator, X, reset=True)
         levels = (None,) * cells.shape[1]
+        ranked = np.zeros(cells.shape[1], dtype=np.bool_)
     else:
         columns = _read_columns(estimator, X, frame, reset=True)
         cells = np.stack([column.cells for column in columns], axis=1)
         levels = tuple(column.levels for column in columns)
+        ranked = np.array([column.ordered and len(column.levels or ()) > 2 for column in columns])
     names = _feature_names(estimator)
     _check_cells(cells, names, type(estimator).__name__, missing, is_frame=frame is not None)
     fill = np.full(len(levels), np.nan)
     for j, of_feature in enumerate(levels):
-        if of_feature is None:
+        if of_feature is None or ranked[j]:
             fill[j] = _mean(cells[:, j], _column(names, j))
     indicator = np.asarray(np.isnan(cells).any(axis=0))
-    encoding = TableEncoding(names, levels, fill, indicator, missing)
+    encoding = TableEncoding(names, levels, ranked, fill, indicator, missing)
     return encoding, encoding._encode(cells)
 
 
@@ -203,6 +219,7 @@ class _Column:
 
     levels: tuple[Level, ...] | None  # those that occur, in order; None if the column holds numbers
     cells: FloatArray  # (n,) numbers, or positions in levels; NaN where missing
+    ordered: bool = False  # whether the column says that its levels are in order
 
 
 def _data_frame(X: object) -> nw.DataFrame[Any] | None:
@@ -263,7 +280,13 @@ def _read_levels(column: nw.Series[Any], where: str) -> _Column:
     if values:
         codes = column.replace_strict(values, [place[_plain(v)] for v in values], return_dtype=nw.Float64)
         cells[:] = codes.to_numpy()
-    return _Column(tuple(levels), cells)
+    return _Column(tuple(levels), cells, _is_ordered(column))
+
+
+def _is_ordered(column: nw.Series[Any]) -> bool:
+    if column.implementation.is_pandas_like():
+        return bool(getattr(column.to_native().dtype, "ordered", False))
+    return isinstance(column.dtype, nw.Enum)
 
 
 def _declared_levels(column: nw.Series[Any]) -> list[Level] | None:

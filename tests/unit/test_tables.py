@@ -159,6 +159,26 @@ def test_declared_levels_keep_their_order_and_others_are_sorted():
     )
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_ordered_levels_have_a_column_of_places(library):
+    grades, order = ["high", "low", None, "mid", "low"], ["low", "unused", "mid", "high"]
+
+    def frame(cells):
+        if library == "polars":
+            return pl.DataFrame({"grade": cells}, schema={"grade": pl.Enum(order)})
+        return pd.DataFrame({"grade": pd.Categorical(cells, order, ordered=True)})
+
+    encoding, matrix, encode = learn(frame(grades))
+    assert encoding.names == ("grade=low", "grade=mid", "grade=high", "grade place", "grade missing")
+    assert encoding.categorical.tolist() == [True, True, True, False, True]
+    assert_array_equal(matrix[:, 3], [2.0, 0.0, 0.75, 1.0, 0.0])  # a missing cell has the mean place
+    assert_array_equal(encode(frame(["unused", "mid"]))[:, 3], [0.75, 1.0])
+    plain = learn(pd.DataFrame({"grade": pd.Categorical(grades, order)}))[0]
+    assert "grade place" not in plain.names
+    two = learn(pd.DataFrame({"x": pd.Categorical(["a", "b"], ordered=True)}))[0]
+    assert two.names == ("x=a", "x=b")
+
+
 def test_polars_categories_are_numbered_by_appearance_which_must_not_matter():
     for rows in (["p", "r", "q"], ["q", "p", "r"]):
         frame = pl.DataFrame({"x": rows}, schema={"x": pl.Categorical})
