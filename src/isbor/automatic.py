@@ -83,7 +83,7 @@ def choose_kind(
         reason = f"{n} distinct rows are too few to compare kinds; this is the simplest."
         return Selection("rbf", (), reason), None
     parts = list(_folds(rows) if n <= _FOLDED_ROWS else _one_part(rows))
-    quick = replace(plan, patience=0)
+    quick = replace(plan, patience=0, preliminary=len(parts) == 1)
     kinds = [kind for kind in KINDS if _is_tried(kind, table)]
     found: dict[Kind, list[_Held]] = {kind: [] for kind in kinds}
     fits: dict[Kind, Fit] = {}
@@ -119,8 +119,8 @@ class _Held:
 
 def _held_back(fit: Fit, rows: TrainingRows) -> _Held:
     latent = fit.latent()
-    moments = latent.prepared_moments(latent.prepare.widen(rows.X))
-    log_p = log_class_probabilities(*moments, latent.thresholds)
+    score = latent.prepared_score(latent.prepare.widen(rows.X))
+    log_p = log_class_probabilities(score, latent.thresholds)
     return _Held(log_p[np.arange(len(rows)), rows.y], rows.weight, fit.n_functions)
 
 

@@ -34,7 +34,7 @@ from isbor.labels import encode_labels
 from isbor.metrics import accuracy, mean_absolute_error, ranked_probability_score
 from isbor.plots import LatentDisplay, require_matplotlib
 from isbor.posterior import find_mode, starting_thresholds
-from isbor.predictive import class_probabilities
+from isbor.predictive import Score, class_probabilities
 from isbor.statistics import expand, streamed
 from isbor.trace import Step
 
@@ -230,7 +230,7 @@ class LinearOrderedProbit:
     def predict_proba(self, X: FloatArray) -> FloatArray:
         """Return P(y = k) at the fitted slopes and thresholds, shape (n, n_classes)."""
         score = self._scaling(X) @ self._mode.weights
-        return class_probabilities(score, np.zeros(len(X)), self._mode.thresholds)
+        return class_probabilities(Score(score, np.zeros(len(X)), np.ones(len(X))), self._mode.thresholds)
 
 
 def _median_labels(proba: FloatArray) -> IntArray:

@@ -24,6 +24,7 @@ normal of the row, :math:`e_1 = z_1 - \mathrm{E}z`, :math:`e_2 = \mathrm{E}z - z
     \partial_f c_1 = g_1 (e_1^2 - V), \qquad \partial_f c_2 = -g_2 (e_2^2 - V), \qquad
     \partial_f (g_1 g_2) = g_1 g_2 (e_1 - e_2).
 
+These are for unit noise; where it is s, f and b are in units of s and the slopes take a factor 1/s³.
 With t_n the part of τ that comes through the score of row n, u = Στ, H the curvature and G the mixed
 derivatives -∂²ln p/∂f∂b,
 
@@ -40,6 +41,7 @@ held fixed. Everything is a sum over rows: two passes, in blocks.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -77,42 +79,48 @@ def evidence_gradient(
     between = np.zeros((t + 2, t + 2))
     between[1:-1, 1:-1] = covariance[m:, m:]
 
-    def at(block: slice) -> tuple[FloatArray, FloatArray, IntArray, FloatArray, Derivatives, "_Slopes"]:
+    def first(block: slice) -> tuple[FloatArray, FloatArray, _Rows]:
         phi = columns(block)
-        y = rows.y[block]
+        y, v, scale = rows.y[block], rows.weight[block], rows.noise[block]
         f = phi @ w
-        terms = ordinal_probit(f, cuts[y], cuts[y + 1])
-        towards = phi @ inside
-        variance = np.einsum("ij,ij->i", towards, phi)
-        slopes = _slopes(terms, f, y, cuts, variance, phi @ across, between)
-        return phi, towards, y, f, terms, slopes
-
-    def first(block: slice) -> tuple[FloatArray, FloatArray]:
-        phi, _, y, _, _, slopes = at(block)
-        v = rows.weight[block]
+        z1, z2 = (cuts[y + 1] - f) / scale, (cuts[y] - f) / scale
+        unit = ordinal_probit(f / scale, cuts[y] / scale, cuts[y + 1] / scale)
+        variance = np.einsum("ij,ij->i", phi @ inside, phi)
+        slopes = _slopes(unit, z1, z2, y, variance, phi @ across, between)
+        for slope in slopes:
+            slope *= v / scale**3
         by_threshold = np.zeros(t)
-        by_threshold += np.bincount(y, v * slopes.upper, minlength=t + 1)[:-1]
-        by_threshold += np.bincount(y, v * slopes.lower, minlength=t + 1)[1:]
-        return phi.T @ (v * slopes.score), by_threshold
+        by_threshold += np.bincount(y, slopes.upper, minlength=t + 1)[:-1]
+        by_threshold += np.bincount(y, slopes.lower, minlength=t + 1)[1:]
+        terms = unit.at_scale(scale)
+        per_row = _Rows(v * terms.score, v * terms.upper_curvature, v * terms.lower_curvature, slopes.score)
+        return phi.T @ slopes.score, by_threshold, per_row
 
     tau = np.zeros(m + t)
     blocks = row_blocks(len(rows), 2 * m)
-    for by_weight, by_threshold in workers.map(first, blocks):
+    kept: dict[int, _Rows] = {}
+    for block, (by_weight, by_threshold, per_row) in zip(blocks, workers.map(first, blocks), strict=True):
         tau[:m] += by_weight
         tau[m:] += by_threshold
+        kept[block.start] = per_row
     u = covariance @ tau
     u_w, u_b = u[:m], np.concatenate([[0.0], u[m:], [0.0]])
+    # ∂L/∂Φ = left · right: columns of `left` are -HΦ, the mixed derivatives with each threshold, the score,
+    # and what multiplies w.
+    right = np.vstack([inside, across.T, w + u_w, w])
 
     def second(block: slice) -> FloatArray:
-        phi, towards, y, _, terms, slopes = at(block)
-        h, upper, lower = terms.curvature, terms.upper_curvature, terms.lower_curvature
-        along = slopes.score - h * (phi @ u_w) + upper * u_b[y + 1] + lower * u_b[y]
-        by_value = -h[:, None] * towards
-        by_value += upper[:, None] * across.T[y + 1]
-        by_value += lower[:, None] * across.T[y]
-        by_value += np.outer(terms.score, w + u_w)
-        by_value += np.outer(along, w)
-        by_value *= rows.weight[block][:, None]
+        phi = columns(block)
+        y, per_row = rows.y[block], kept[block.start]
+        upper, lower = per_row.upper_curvature, per_row.lower_curvature
+        row = np.arange(len(y))
+        left = np.zeros((len(y), m + t + 4))
+        np.multiply(phi, -(upper + lower)[:, None], out=left[:, :m])
+        left[row, m + y] = lower
+        left[row, m + y + 1] = upper
+        left[:, -2] = per_row.score
+        left[:, -1] = per_row.slope + left[:, :m] @ u_w + upper * u_b[y + 1] + lower * u_b[y]
+        by_value = left @ right
         phi += functions.offset
         by_value *= functions.slopes(phi)
         product: FloatArray = monomials(rows.X[block]).T @ by_value
@@ -128,7 +136,16 @@ def evidence_gradient(
 
 
 @dataclass(frozen=True, slots=True)
-class _Slopes:
+class _Rows:
+    """What the second pass needs of each row of a block, times the row's weight."""
+
+    score: FloatArray  # δ
+    upper_curvature: FloatArray
+    lower_curvature: FloatArray
+    slope: FloatArray  # t
+
+
+class _Slopes(NamedTuple):
     """Slopes of -½ tr(ΣP) in each row's score and its two thresholds, each of shape (n,)."""
 
     score: FloatArray
@@ -138,21 +155,23 @@ class _Slopes:
 
 def _slopes(
     terms: Derivatives,
-    f: FloatArray,
+    z1: FloatArray,
+    z2: FloatArray,
     y: IntArray,
-    cuts: FloatArray,
     variance: FloatArray,
     covariance: FloatArray,
     between: FloatArray,
 ) -> _Slopes:
+    """Return the slopes of rows whose noise is one, the variances being what they are."""
     row = np.arange(len(y))
     v1 = variance - 2.0 * covariance[row, y + 1] + between[y + 1, y + 1]
     v2 = variance - 2.0 * covariance[row, y] + between[y, y]
     v12 = between[y + 1, y + 1] + between[y, y] - 2.0 * between[y, y + 1]
     g1, g2, c1, c2 = terms.upper, terms.lower, terms.upper_curvature, terms.lower_curvature
     # Zero instead of infinite where there is no threshold: g is zero there.
-    e1 = np.where(y + 2 < len(cuts), cuts[y + 1] - f - terms.score, 0.0)
-    e2 = np.where(y > 0, terms.score - cuts[y] + f, 0.0)
+    above, below = np.isfinite(z1), np.isfinite(z2)
+    e1 = np.where(above, z1 - terms.score, 0.0)
+    e2 = np.where(below, terms.score - z2, 0.0)
     spread = 1.0 - c1 - c2
     tie = g1 * g2
     score = g1 * (e1**2 - spread) * v1 - g2 * (e2**2 - spread) * v2 + tie * (e1 - e2) * v12
@@ -163,6 +182,4 @@ def _slopes(
     )
     # A common shift of score and thresholds changes nothing.
     lower = -score - upper
-    return _Slopes(
-        -0.5 * score, np.where(y + 2 < len(cuts), -0.5 * upper, 0.0), np.where(y > 0, -0.5 * lower, 0.0)
-    )
+    return _Slopes(-0.5 * score, np.where(above, -0.5 * upper, 0.0), np.where(below, -0.5 * lower, 0.0))

@@ -48,17 +48,20 @@ class TrainingRows:
     y: IntArray  # (n,) labels 0 … r-1, each of which occurs
     weight: FloatArray  # (n,) positive
     source: IntArray  # (n,) a row of the user's table that each row came from
+    noise: FloatArray  # (n,) standard deviation of the noise
 
     def __len__(self) -> int:
         return len(self.y)
 
     def head(self, n: int) -> "TrainingRows":
         """Return the first n rows, a stratified sample, without copying."""
-        return TrainingRows(self.X[:n], self.y[:n], self.weight[:n], self.source[:n])
+        return self.take(slice(n))
 
-    def take(self, chosen: IntArray) -> "TrainingRows":
+    def take(self, chosen: IntArray | slice) -> "TrainingRows":
         """Return some of the rows; in ascending order their prefixes stay stratified."""
-        return TrainingRows(self.X[chosen], self.y[chosen], self.weight[chosen], self.source[chosen])
+        return TrainingRows(
+            self.X[chosen], self.y[chosen], self.weight[chosen], self.source[chosen], self.noise[chosen]
+        )
 
     def in_fewer_dimensions(self) -> "TrainingRows":
         """Return the rows in at most n dimensions, all distances between them as they were.
@@ -103,7 +106,8 @@ def canonical_rows(
     interleaved = _interleave(y[source])
     source, merged = source[interleaved], merged[interleaved]
     X = X[source]
-    return TrainingRows(X, y[source], merged, source), _standardise(X, merged, category)
+    scaling = _standardise(X, merged, category)
+    return TrainingRows(X, y[source], merged, source, np.ones(len(source))), scaling
 
 
 def _hash_rows(X: FloatArray, y: IntArray, salt: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:

@@ -7,6 +7,7 @@ mixed   functions with centres and metrics of their own, an average of several s
 ======  ===========================================================================================
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -39,6 +40,8 @@ _SCALE_ROUNDS = 4
 _SCALE_STEPS = 20
 # With more rows than this, there is more to find and it pays to search longer.
 _MANY_ROWS = 8000
+# A committee of automatic size has no more functions than this.
+_MOST_FUNCTIONS = 200
 # No member of a committee has fewer functions than this because of a limit on all of them.
 _SMALLEST_MEMBER = 8
 
@@ -69,8 +72,10 @@ class Plan:
     patience: int
     max_passes: int
     max_vectors: int | None
-    n_members: int
+    n_members: int | None  # None: two, or three where that is worth the time
     seed: int
+    varying_noise: bool = True  # where the kind knows of it
+    preliminary: bool = False  # another fit is to go on from this one
 
     @property
     def max_functions(self) -> float:
@@ -106,7 +111,9 @@ class Fit:
 
     def latent(self) -> LatentModel:
         """Return the model that predicts."""
-        return LatentModel.average(self.preparation, [(model.functions, model.mode) for model in self.models])
+        return LatentModel.average(
+            self.preparation, [(model.functions, model.mode, model.noise_weights) for model in self.models]
+        )
 
 
 def fit_kind(
@@ -206,22 +213,40 @@ def _fit_mixed(
     start: Fit | None,
 ) -> Fit:
     rows, preparation = prepare(table.rows, table.scaling, ~table.categorical)
-    n_members = plan.n_members
+    n_members = 2 if plan.n_members is None else plan.n_members
     if plan.max_vectors is not None:
         n_members = max(1, min(n_members, plan.max_vectors // _SMALLEST_MEMBER))
     n_levels = int(rows.y.max()) + 1
-    settings = MixedSettings(size_prior=plan.size_prior, max_functions=plan.max_functions // n_members)
+    settings = MixedSettings(
+        size_prior=plan.size_prior,
+        max_functions=plan.max_functions // n_members,
+        varying_noise=plan.varying_noise,
+    )
     settings = replace(settings, first_rows=max(settings.first_rows, 4 * n_levels))
-    if len(rows) > _MANY_ROWS:
+    if plan.preliminary:
+        settings = replace(settings, max_rounds=settings.first_rounds)
+    elif len(rows) > _MANY_ROWS:
         settings = replace(settings, max_rounds=2 * settings.max_rounds)
     recorders = [Recorder(stage, rows.source, callback, runs=k) for k in range(n_members)]
     feature = table.feature[preparation.source]
     starts = start.models if start else ()
     seed = 2 * plan.seed + (start is not None)  # what goes on from a start is to see other proposals
-    models = solve_committee(rows, feature, settings, seed, recorders, workers, starts)
+    seeds = np.random.SeedSequence(seed).spawn(n_members + 1)
+    models = solve_committee(rows, feature, settings, seeds, recorders, workers, starts)
+    if _has_room(models, plan, len(rows)):
+        another = Recorder(stage, rows.source, callback, runs=n_members)
+        models += solve_committee(rows, feature, settings, seeds[n_members:], [another], workers)
+        recorders.append(another)
     steps = tuple(step for recorder in recorders for step in recorder.steps)
     n_passes = sum(recorder.passes for recorder in recorders)
     return Fit("mixed", preparation, tuple(models), None, steps, n_passes)
+
+
+def _has_room(models: Sequence[SparseModel], plan: Plan, n_rows: int) -> bool:
+    """Whether a committee of automatic size is to have another member."""
+    automatic = plan.n_members is None and plan.max_vectors is None and not plan.preliminary
+    size = sum(map(len, models)) / len(models)
+    return automatic and n_rows > _MANY_ROWS and (len(models) + 1) * size <= _MOST_FUNCTIONS
 
 
 def _plain(table: Table) -> Preparation:

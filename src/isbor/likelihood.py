@@ -70,28 +70,33 @@ class Derivatives:
         """-∂² ln p/∂f², between 0 and 1/σ²."""
         return self.upper_curvature + self.lower_curvature
 
+    def at_scale(self, scale: float | FloatArray) -> "Derivatives":
+        """Return the derivatives in scores and thresholds that were divided by a scale before."""
+        return Derivatives(
+            self.log_p,
+            self.score / scale,
+            self.upper / scale,
+            self.lower / scale,
+            self.upper_curvature / scale**2,
+            self.lower_curvature / scale**2,
+        )
+
 
 def edges(thresholds: FloatArray) -> FloatArray:
     """Thresholds with the two infinite ends: level k lies between edges k and k + 1 (k from 0)."""
     return np.concatenate(([-np.inf], thresholds, [np.inf]))
 
 
-def ordinal_probit(f: FloatArray, lower: FloatArray, upper: FloatArray, *, scale: float = 1.0) -> Derivatives:
+def ordinal_probit(
+    f: FloatArray, lower: FloatArray, upper: FloatArray, *, scale: float | FloatArray | None = None
+) -> Derivatives:
     """Evaluate ln p(lower < f + noise ≤ upper) and its derivatives, row by row.
 
     `lower` may be -inf and `upper` may be inf, not both in one row. `scale` is the noise's standard
-    deviation. Accurate to 1e-8 for |f| ≤ 1e3 and gaps ≥ 1e-8 (in units of the scale).
+    deviation, 1 if it is not given. Accurate to 1e-8 for |f| ≤ 1e3 and gaps ≥ 1e-8 (in units of the scale).
     """
-    if scale != 1.0:
-        unit = ordinal_probit(f / scale, lower / scale, upper / scale)
-        return Derivatives(
-            unit.log_p,
-            unit.score / scale,
-            unit.upper / scale,
-            unit.lower / scale,
-            unit.upper_curvature / scale**2,
-            unit.lower_curvature / scale**2,
-        )
+    if scale is not None:
+        return ordinal_probit(f / scale, lower / scale, upper / scale).at_scale(scale)
     z1, z2 = upper - f, lower - f
     mirrored = z1 + z2 < 0.0
     near = np.where(mirrored, -z1, z2)

@@ -1,8 +1,9 @@
 r"""From a latent Gaussian to class probabilities and decisions.
 
-At a new row the score is Gaussian, :math:`f \sim N(\mu, v)`, and with unit noise
+At a new row the score is Gaussian, :math:`f \sim N(\mu, v)`, and with noise of standard deviation s (1
+unless it varies, see `isbor.noise`)
 
-.. math:: P(y \le k) = \Psi\Big(\frac{b_k - \mu}{\sqrt{1 + v}}\Big),
+.. math:: P(y \le k) = \Psi\Big(\frac{b_k - \mu}{\sqrt{s^2 + v}}\Big),
 
 which is monotone in k, so that class probabilities are nonnegative and sum to one.
 :math:`v = \phi^\top (\Gamma_{ww} + A)^{-1} \phi` is the variance given the thresholds, φ being the centred
@@ -25,6 +26,7 @@ from scipy.special import ndtr, ndtri
 from isbor.arrays import FloatArray, IntArray
 from isbor.basis import Functions
 from isbor.likelihood import edges, ordinal_probit
+from isbor.noise import noise_scale
 from isbor.posterior import Mode, factorise
 from isbor.warps import Preparation
 
@@ -32,6 +34,7 @@ __all__ = [
     "LatentModel",
     "Loss",
     "Member",
+    "Score",
     "class_probabilities",
     "credible_bands",
     "decide",
@@ -44,19 +47,35 @@ Loss: TypeAlias = Literal["absolute", "zero_one", "quadratic"] | ArrayLike
 
 
 @dataclass(frozen=True, slots=True)
+class Score:
+    """The score at some rows, a Gaussian, and the noise that comes on top of it."""
+
+    mean: FloatArray  # (n,)
+    variance: FloatArray  # (n,)
+    noise: FloatArray  # (n,) variance of the noise
+
+    @property
+    def spread(self) -> FloatArray:
+        """Standard deviation of the latent response, score and noise together."""
+        return np.sqrt(self.noise + self.variance)
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
-    """One score as a Gaussian at every row, noise 1."""
+    """One score as a Gaussian at every row."""
 
     functions: Functions
     weights: FloatArray  # (m,)
     whitening: FloatArray  # (m, m), v = ‖whitening · φ‖²
     shift: float  # added to the score, so that all members' thresholds have the same mean
+    noise_weights: FloatArray  # (m,) of the functions in the log of the noise
 
-    def moments(self, prepared: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean and variance of the score at prepared rows."""
+    def score(self, prepared: FloatArray) -> Score:
+        """Return the score at prepared rows."""
         phi = self.functions(prepared)
         whitened = phi @ self.whitening.T
-        return phi @ self.weights + self.shift, np.einsum("ij,ij->i", whitened, whitened)
+        variance: FloatArray = np.einsum("ij,ij->i", whitened, whitened)
+        return Score(phi @ self.weights + self.shift, variance, noise_scale(phi, self.noise_weights) ** 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +83,7 @@ class LatentModel:
     """The fitted score: a Gaussian at every row, the average of one or more members.
 
     Members are models of the same rows that different searches led to. Their average is again a sum of
-    functions; its variance is the members' own plus that between them.
+    functions; its variance is the members' own plus that between them, and its noise the mean of theirs.
     """
 
     prepare: Preparation
@@ -72,16 +91,22 @@ class LatentModel:
     thresholds: FloatArray  # (r-1,) of the average
 
     @classmethod
-    def average(cls, prepare: Preparation, fitted: Sequence[tuple[Functions, Mode]]) -> "LatentModel":
-        """Take weights and their covariances given the thresholds from modes."""
-        thresholds = np.mean([mode.thresholds for _, mode in fitted], axis=0)
+    def average(
+        cls, prepare: Preparation, fitted: Sequence[tuple[Functions, Mode, FloatArray | None]]
+    ) -> "LatentModel":
+        """Take weights and their covariances given the thresholds from modes.
+
+        The third part of each are the functions' weights in the log of the noise, if it varies.
+        """
+        thresholds = np.mean([mode.thresholds for _, mode, _ in fitted], axis=0)
         members = []
-        for functions, mode in fitted:
+        for functions, mode, noise in fitted:
             m = len(functions)
             factor = factorise(mode.expansion.precision[:m, :m] + np.diag(mode.alpha))
             whitening = solve_triangular(factor.lower, np.diag(factor.scale), lower=True) if m else np.eye(0)
             shift = float(np.mean(thresholds - mode.thresholds)) if len(fitted) > 1 else 0.0
-            members.append(Member(functions, mode.weights, whitening, shift))
+            noise_weights = np.zeros(m) if noise is None else noise
+            members.append(Member(functions, mode.weights, whitening, shift, noise_weights))
         return cls(prepare, tuple(members), thresholds)
 
     @property
@@ -89,21 +114,23 @@ class LatentModel:
         """Functions of all members."""
         return sum(len(member.functions) for member in self.members)
 
-    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean and variance of the score at unprepared rows, two arrays of shape (n,)."""
-        return self.prepared_moments(self.prepare(X))
+    def score(self, X: FloatArray) -> Score:
+        """Return the score at unprepared rows."""
+        return self.prepared_score(self.prepare(X))
 
-    def prepared_moments(self, prepared: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean and variance of the score at prepared rows."""
-        if len(self.members) == 1:
-            return self.members[0].moments(prepared)
-        means, variances = np.stack([member.moments(prepared) for member in self.members], axis=1)
-        return means.mean(axis=0), variances.mean(axis=0) + means.var(axis=0)
+    def prepared_score(self, prepared: FloatArray) -> Score:
+        """Return the score at prepared rows."""
+        scores = [member.score(prepared) for member in self.members]
+        if len(scores) == 1:
+            return scores[0]
+        means = np.stack([score.mean for score in scores])
+        variance = np.mean([score.variance for score in scores], axis=0) + means.var(axis=0)
+        return Score(means.mean(axis=0), variance, np.mean([score.noise for score in scores], axis=0))
 
 
-def class_probabilities(mean: FloatArray, variance: FloatArray, thresholds: FloatArray) -> FloatArray:
+def class_probabilities(score: Score, thresholds: FloatArray) -> FloatArray:
     """Return P(y = k) for each row and level, shape (n, r)."""
-    z = (edges(thresholds) - mean[:, None]) / np.sqrt(1.0 + variance)[:, None]
+    z = (edges(thresholds) - score.mean[:, None]) / score.spread[:, None]
     # A difference of two numbers near one has lost its digits; on the right use the other tail.
     right = z[:, :-1] > 0.0
     low = np.where(right, -z[:, 1:], z[:, :-1])
@@ -112,22 +139,19 @@ def class_probabilities(mean: FloatArray, variance: FloatArray, thresholds: Floa
     return probabilities
 
 
-def log_class_probabilities(mean: FloatArray, variance: FloatArray, thresholds: FloatArray) -> FloatArray:
+def log_class_probabilities(score: Score, thresholds: FloatArray) -> FloatArray:
     """Return ln P(y = k), accurate far into the tails, shape (n, r)."""
-    spread = np.sqrt(1.0 + variance)
     cuts = edges(thresholds)
     return np.stack(
         [
-            ordinal_probit(mean / spread, low / spread, high / spread).log_p
+            ordinal_probit(score.mean, low, high, scale=score.spread).log_p
             for low, high in zip(cuts[:-1], cuts[1:], strict=True)
         ],
         axis=1,
     )
 
 
-def credible_bands(
-    mean: FloatArray, variance: FloatArray, thresholds: FloatArray, level: float
-) -> tuple[FloatArray, FloatArray]:
+def credible_bands(score: Score, thresholds: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     """Return the central credible interval of each class probability, two arrays of shape (n, r).
 
     P(y = k | f) is itself uncertain because f is. For the two end classes it is monotone in f; for the others
@@ -135,18 +159,23 @@ def credible_bands(
     quantiles of the score, or of that distance.
     """
     tail = 0.5 - 0.5 * level
-    spread = np.sqrt(variance)
-    middle = 0.5 * (thresholds[1:] + thresholds[:-1])
+    unit = np.sqrt(score.noise)[:, None]
+    mean, spread, cuts = (
+        score.mean[:, None] / unit,
+        np.sqrt(score.variance)[:, None] / unit,
+        thresholds / unit,
+    )
+    middle = 0.5 * (cuts[:, 1:] + cuts[:, :-1])
+    half = 0.5 * np.diff(cuts)
     bands = []
     for share in (tail, 1.0 - tail):
         # The lowest class is likely where the score is low, the others where the distance is short.
         low = mean + spread * ndtri(1.0 - share)
         high = mean + spread * ndtri(share)
-        far = _distance_quantile(mean[:, None] - middle, spread[:, None], 1.0 - share)
-        ends = ndtr(thresholds[0] - low), ndtr(high - thresholds[-1])
-        half = 0.5 * np.diff(thresholds)
+        far = _distance_quantile(mean - middle, spread, 1.0 - share)
+        ends = ndtr(cuts[:, :1] - low), ndtr(high - cuts[:, -1:])
         inner = ndtr(half - far) - ndtr(-half - far)
-        bands.append(np.column_stack([ends[0], inner, ends[1]]))
+        bands.append(np.hstack([ends[0], inner, ends[1]]))
     return bands[0], bands[1]
 
 
@@ -161,11 +190,11 @@ def _distance_quantile(centre: FloatArray, spread: FloatArray, share: float) -> 
     return np.where(spread > 0, 0.5 * (low + high), np.abs(centre))
 
 
-def decide(mean: FloatArray, variance: FloatArray, thresholds: FloatArray, loss: Loss) -> IntArray:
+def decide(score: Score, thresholds: FloatArray, loss: Loss) -> IntArray:
     """Return the level of least expected loss for each row; ties go to the lower level."""
     if isinstance(loss, str) and loss == "absolute":
         # b_{k-1} < f ≤ b_k: the number of thresholds strictly below.
-        return np.searchsorted(thresholds, mean, side="left")
+        return np.searchsorted(thresholds, score.mean, side="left")
     levels = np.arange(len(thresholds) + 1)
     if isinstance(loss, str):
         costs = {"zero_one": levels[:, None] != levels, "quadratic": (levels[:, None] - levels) ** 2}
@@ -182,13 +211,13 @@ def decide(mean: FloatArray, variance: FloatArray, thresholds: FloatArray, loss:
                 f"The cost matrix has shape {cost.shape}; finite numbers of shape "
                 f"({len(levels)}, {len(levels)}) are needed: cost[true, predicted], classes in order."
             )
-    best: IntArray = np.argmin(class_probabilities(mean, variance, thresholds) @ cost, axis=1)
+    best: IntArray = np.argmin(class_probabilities(score, thresholds) @ cost, axis=1)
     return best
 
 
-def margins(mean: FloatArray, variance: FloatArray, thresholds: FloatArray) -> FloatArray:
+def margins(score: Score, thresholds: FloatArray) -> FloatArray:
     """Return each level's distance to its nearer threshold, in units of the predictive spread, (n, r)."""
-    z = (mean[:, None] - edges(thresholds)) / np.sqrt(1.0 + variance)[:, None]
+    z = (score.mean[:, None] - edges(thresholds)) / score.spread[:, None]
     return np.minimum(z[:, :-1], -z[:, 1:])
 
 
@@ -198,18 +227,18 @@ def insert_empty_levels(
     n_levels: int,
     *,
     total_weight: float,
-    moments: FloatArray,
+    scores: FloatArray,
 ) -> FloatArray:
     """Return thresholds for all levels, those without training rows included.
 
     Thresholds between observed levels are given. An empty level gets probability
     p = 1/(total_weight + n_levels) where it is most likely: between two observed levels at the threshold
-    that it splits, at an end at the training row nearest to it (`moments` are the predicted means and
-    variances of the training rows, shape (n, 2)). All empty levels together get at most a quarter.
+    that it splits, at an end at the training row nearest to it (`scores` are means and spreads of the
+    training rows' latent responses, shape (n, 2)). All empty levels together get at most a quarter.
     """
     # No less than what thresholds in floating point can hold apart.
     p = min(max(1.0 / (total_weight + n_levels), 1e-9), 0.25 / n_levels)
-    mean, spread = moments[:, 0], np.sqrt(1.0 + moments[:, 1])
+    mean, spread = scores.T
     below, above = int(observed[0]), n_levels - 1 - int(observed[-1])
     pieces = [[min(np.min(mean + z * spread), thresholds[0] + z)] for z in ndtri(p * np.arange(1, below + 1))]
     for threshold, empty in zip(thresholds, np.diff(observed) - 1, strict=True):

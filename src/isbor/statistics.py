@@ -120,7 +120,7 @@ def expand(
         phi = columns(block)
         y, v = rows.y[block], rows.weight[block]
         f = phi @ weights
-        terms = ordinal_probit(f, cuts[y], cuts[y + 1])
+        terms = ordinal_probit(f, cuts[y], cuts[y + 1], scale=rows.noise[block])
         # Columns: the gradient in f, then the mixed derivatives of f with each threshold. Edges 0 and
         # t + 1 are infinite: their terms are zero and their columns are dropped.
         mixed = np.zeros((len(y), t + 3))

@@ -9,7 +9,7 @@ __all__ = ["Callback", "MoveKind", "Stage", "Step", "StepKind", "StopReason"]
 
 MoveKind: TypeAlias = Literal["add", "delete", "reestimate"]
 Stage: TypeAlias = Literal["selection", "width", "fit"]
-StepKind: TypeAlias = Literal["start", "add", "delete", "reestimate", "mode", "ascent"]
+StepKind: TypeAlias = Literal["start", "add", "delete", "reestimate", "mode", "ascent", "noise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Step:
         return self.log_evidence - self.size_prior * self.cost
 
     def __str__(self) -> str:
-        whole = {"mode": "mode found", "ascent": "centres and metrics moved"}
+        whole = {"mode": "mode found", "ascent": "centres and metrics moved", "noise": "noise fitted"}
         what = whole.get(self.kind, f"{self.kind} row {self.basis}")
         return (
             f"{self.stage}, pass {self.pass_number} on {self.n_rows} rows: {what}, "

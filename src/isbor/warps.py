@@ -12,7 +12,7 @@ The map is kept as a piecewise linear one through at most a few hundred quantile
 the range of the training rows and constant beyond.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,4 +125,4 @@ def prepare(
                 source.append(j)
                 warps.append(warp)
     preparation = Preparation(scaling, np.array(source), tuple(warps))
-    return TrainingRows(preparation.widen(rows.X), rows.y, rows.weight, rows.source), preparation
+    return replace(rows, X=preparation.widen(rows.X)), preparation

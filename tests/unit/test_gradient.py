@@ -18,6 +18,7 @@ from tests.unit.problems import small_rows
 def problem():
     rows = small_rows(n=200)
     rng = np.random.default_rng(1)
+    rows = replace(rows, noise=np.exp(0.5 * rng.standard_normal(len(rows))))
     m, d = 6, rows.X.shape[1]
     metric = 2.0 ** rng.uniform(-2, 2, size=(m, d))
     metric[0, 0] = metric[3, 1] = 0.0

@@ -14,6 +14,7 @@ from isbor.likelihood import edges, ordinal_probit
 from isbor.posterior import posterior_precision
 from isbor.predictive import (
     LatentModel,
+    Score,
     class_probabilities,
     credible_bands,
     decide,
@@ -30,6 +31,14 @@ MEAN = np.linspace(-5.1, 5.2, 31)
 VARIANCE = np.linspace(0.0, 9.0, 31)
 
 
+def score(mean, variance, noise=1.0):
+    mean = np.asarray(mean, dtype=float)
+    return Score(mean, np.broadcast_to(variance, mean.shape), np.broadcast_to(noise, mean.shape))
+
+
+SCORE = score(MEAN, VARIANCE, np.linspace(3.0, 0.1, 31))
+
+
 @given(
     f=floats(-50, 50),
     v=floats(0, 100),
@@ -38,27 +47,27 @@ VARIANCE = np.linspace(0.0, 9.0, 31)
 )
 def test_probabilities_sum_to_one_and_ignore_a_common_shift(f, v, gaps, shift):
     b = np.cumsum(gaps)
-    p = class_probabilities(np.array([f]), np.array([v]), b)
+    p = class_probabilities(score([f], v), b)
     assert_allclose(p.sum(), 1.0)
     assert np.all(p >= 0)
-    shifted = class_probabilities(np.array([f + shift]), np.array([v]), b + shift)
+    shifted = class_probabilities(score([f + shift], v), b + shift)
     assert_allclose(shifted, p, rtol=1e-6, atol=1e-12)
 
 
 def test_probabilities_integrate_over_the_score():
-    mean, variance = 0.4, 2.0
-    p = class_probabilities(np.array([mean]), np.array([variance]), B)[0]
+    mean, variance, noise = 0.4, 2.0, 0.7
+    p = class_probabilities(score([mean], variance, noise**2), B)[0]
     for k, (low, high) in enumerate(zip(edges(B)[:-1], edges(B)[1:], strict=True)):
         density = lambda f, low=low, high=high: (
-            (ndtr(high - f) - ndtr(low - f)) * norm.pdf(f, mean, np.sqrt(variance))
+            (ndtr((high - f) / noise) - ndtr((low - f) / noise)) * norm.pdf(f, mean, np.sqrt(variance))
         )
         assert_allclose(p[k], quad(density, -15, 15)[0], rtol=1e-7)
 
 
 def test_logarithms_agree_and_reach_into_the_tails():
-    p = class_probabilities(MEAN, VARIANCE, B)
-    assert_allclose(np.exp(log_class_probabilities(MEAN, VARIANCE, B)), p, rtol=1e-9, atol=1e-14)
-    far = log_class_probabilities(np.array([-60.0]), np.array([0.0]), B)[0]
+    p = class_probabilities(SCORE, B)
+    assert_allclose(np.exp(log_class_probabilities(SCORE, B)), p, rtol=1e-9, atol=1e-14)
+    far = log_class_probabilities(score([-60.0], 0.0), B)[0]
     assert_allclose(far[-1], norm.logsf(61.5), rtol=1e-9)
 
 
@@ -70,19 +79,19 @@ def test_decisions_minimise_the_expected_loss(loss):
         "zero_one": k[:, None] != k,
         "quadratic": (k[:, None] - k) ** 2,
     }
-    expected = class_probabilities(MEAN, VARIANCE, B) @ cost[loss]
-    chosen = decide(MEAN, VARIANCE, B, loss)
+    expected = class_probabilities(SCORE, B) @ cost[loss]
+    chosen = decide(SCORE, B, loss)
     assert_allclose(expected[np.arange(31), chosen], expected.min(axis=1), rtol=1e-9)
-    assert_array_equal(decide(MEAN, VARIANCE, B, cost[loss]), np.argmin(expected, axis=1))
+    assert_array_equal(decide(SCORE, B, cost[loss]), np.argmin(expected, axis=1))
 
 
 def test_a_score_on_a_threshold_belongs_to_the_lower_class():
-    assert decide(B, np.zeros(3), B, "absolute").tolist() == [0, 1, 2]
+    assert decide(score(B, 0.0), B, "absolute").tolist() == [0, 1, 2]
 
 
 def test_margins_agree_with_the_decision():
-    m = margins(MEAN, VARIANCE, B)
-    assert_array_equal(m.argmax(axis=1), decide(MEAN, VARIANCE, B, "absolute"))
+    m = margins(SCORE, B)
+    assert_array_equal(m.argmax(axis=1), decide(SCORE, B, "absolute"))
     assert np.all((m > 0).sum(axis=1) == 1)
 
 
@@ -96,15 +105,15 @@ def test_margins_agree_with_the_decision():
 )
 def test_unknown_losses_are_refused(loss, message):
     with pytest.raises(ValueError, match=message):
-        decide(MEAN, VARIANCE, B, loss)
+        decide(SCORE, B, loss)
 
 
 def test_credible_bands_are_quantiles_of_the_probability():
-    mean, variance = np.array([0.3, -2.0]), np.array([0.5, 0.1])
-    lower, upper = credible_bands(mean, variance, B, 0.8)
+    mean, variance, noise = np.array([0.3, -2.0]), np.array([0.5, 0.1]), np.array([0.6, 2.0])
+    lower, upper = credible_bands(Score(mean, variance, noise), B, 0.8)
     f = mean[:, None] + np.sqrt(variance)[:, None] * np.random.default_rng(0).normal(size=(2, 200_000))
     for i in range(2):
-        p = class_probabilities(f[i], np.zeros(200_000), B)
+        p = class_probabilities(score(f[i], 0.0, noise[i]), B)
         assert_allclose(lower[i], np.quantile(p, 0.1, axis=0), atol=5e-3)
         assert_allclose(upper[i], np.quantile(p, 0.9, axis=0), atol=5e-3)
 
@@ -113,18 +122,18 @@ def test_credible_bands_are_quantiles_of_the_probability():
 def test_bands_have_their_coverage(level):
     """The probability of an end class is monotone in the score: its band is that of the score."""
     mean, variance = np.array([0.3]), np.array([0.5])
-    lower, upper = credible_bands(mean, variance, B, level)
+    lower, upper = credible_bands(score(mean, variance), B, level)
     low, high = mean + np.sqrt(variance) * norm.ppf([[0.5 - level / 2], [0.5 + level / 2]])
     assert_allclose([lower[0, 0], upper[0, 0]], np.concatenate([ndtr(B[0] - high), ndtr(B[0] - low)]))
     # Inside, the share of scores whose probability lies in the band.
     f = mean + np.sqrt(variance) * norm.ppf((np.arange(100_000) + 0.5) / 100_000)
-    p = class_probabilities(f, np.zeros(100_000), B)
+    p = class_probabilities(score(f, 0.0), B)
     inside = np.mean((p >= lower) & (p <= upper), axis=0)
     assert_allclose(inside, level, atol=1e-3)
 
 
 def test_bands_close_when_the_score_is_certain():
-    lower, upper = credible_bands(MEAN, np.zeros(31), B, 0.9)
+    lower, upper = credible_bands(score(MEAN, 0.0), B, 0.9)
     assert_allclose(lower, upper)
 
 
@@ -134,21 +143,21 @@ def test_empty_levels_are_small_but_defined(observed):
     seen = np.linspace(-0.5, 1.0, len(observed) - 1)
     n_rows, n_levels = 90, 6
     scores, variance = np.linspace(-4.0, 3.0, 701), np.linspace(0.5, 0.0, 701)
-    moments = np.column_stack([scores, variance])
-    b = insert_empty_levels(seen, observed, n_levels, total_weight=n_rows, moments=moments)
+    spreads = np.column_stack([scores, np.sqrt(1.0 + variance)])
+    b = insert_empty_levels(seen, observed, n_levels, total_weight=n_rows, scores=spreads)
     assert b.shape == (5,)
     assert np.all(np.diff(b) > 0)
-    p = class_probabilities(scores, variance, b)
+    p = class_probabilities(score(scores, variance), b)
     empty = np.setdiff1d(np.arange(n_levels), observed)
     assert np.all(p[:, empty] > 0)
     assert np.all(p[:, empty].max(axis=0) < 1.02 / (n_rows + n_levels))
     assert np.all(p[:, empty].max(axis=0) > 0.8 / (n_rows + n_levels))
     # Hardly any training score falls into the sliver that an empty level gets.
-    assert np.mean(np.isin(decide(scores, variance, b, "absolute"), empty)) < 0.01
+    assert np.mean(np.isin(decide(score(scores, variance), b, "absolute"), empty)) < 0.01
 
 
 def test_all_levels_observed_leaves_the_thresholds_alone():
-    b = insert_empty_levels(B, np.arange(4), 4, total_weight=10, moments=np.zeros((1, 2)))
+    b = insert_empty_levels(B, np.arange(4), 4, total_weight=10, scores=np.zeros((1, 2)))
     assert_allclose(b, B, atol=1e-12)
 
 
@@ -168,7 +177,8 @@ def test_variance_and_probabilities_against_importance_sampling(seed, gamma):
     assert m >= 1
     basis = dictionary.basis(model.functions.origin)
     new = 1.2 * rng.normal(size=(100, 2))
-    mean, variance = LatentModel.average(prepare(rows, scaling, None)[1], [(basis, mode)]).moments(new)
+    latent = LatentModel.average(prepare(rows, scaling, None)[1], [(basis, mode, None)]).score(new)
+    mean, variance = latent.mean, latent.variance
     phi = basis(scaling(new))
 
     precision, beta = posterior_precision(mode), mode.expansion.threshold_precision

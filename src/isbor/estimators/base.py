@@ -15,6 +15,7 @@ from isbor.labels import OrderedLabels
 from isbor.predictive import (
     LatentModel,
     Loss,
+    Score,
     class_probabilities,
     credible_bands,
     decide,
@@ -88,27 +89,27 @@ def _class_weights(
     return of_class
 
 
-def map_moments(
+def map_scores(
     latent: LatentModel,
     X: FloatArray,
-    function: Callable[[tuple[FloatArray, FloatArray]], A],
+    function: Callable[[Score], A],
     workers: Workers,
     n_columns: int = 0,
 ) -> A:
-    """Apply a function of the score's (mean, variance) to all rows, in blocks on all cores.
+    """Apply a function of the score to all rows, in blocks on all cores.
 
     `n_columns` says how much the function itself needs a row, beyond the basis functions.
     """
     blocks = row_blocks(len(X), latent.n_functions + n_columns)
-    parts = workers.map(lambda block: function(latent.moments(X[block])), blocks)
+    parts = workers.map(lambda block: function(latent.score(X[block])), blocks)
     return cast(A, np.concatenate(list(parts)))
 
 
 class LatentClassifier(ClassifierMixin, BaseEstimator):
     """Predictions of a fitted latent Gaussian.
 
-    A subclass sets `classes_`, `n_jobs`, `_table` (how tables become matrices), `_latent` (a `LatentModel`,
-    noise 1), `_cuts` (its thresholds, all levels), and `_centre` and `_unit`, with which scores are
+    A subclass sets `classes_`, `n_jobs`, `_table` (how tables become matrices), `_latent` (a
+    `LatentModel`), `_cuts` (its thresholds, all levels), and `_centre` and `_unit`, with which scores are
     reported: (score - centre)/unit.
     """
 
@@ -136,7 +137,7 @@ class LatentClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,), of the labels' own type
         """
-        codes: IntArray = self._map_rows(X, lambda mean, variance: decide(mean, variance, self._cuts, loss))
+        codes: IntArray = self._map_rows(X, lambda score: decide(score, self._cuts, loss))
         return self.classes_[codes]
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -144,11 +145,11 @@ class LatentClassifier(ClassifierMixin, BaseEstimator):
 
         Uncertainty of the score is integrated over; rows sum to one.
         """
-        return self._map_rows(X, lambda mean, variance: class_probabilities(mean, variance, self._cuts))
+        return self._map_rows(X, lambda score: class_probabilities(score, self._cuts))
 
     def predict_log_proba(self, X: ArrayLike) -> FloatArray:
         """Predict ln P(y = k), accurate where the probability itself would underflow."""
-        return self._map_rows(X, lambda mean, variance: log_class_probabilities(mean, variance, self._cuts))
+        return self._map_rows(X, lambda score: log_class_probabilities(score, self._cuts))
 
     def predict_proba_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[FloatArray, FloatArray]:
         """Return a central credible interval for each class probability.
@@ -164,7 +165,7 @@ class LatentClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"coverage is {coverage}; a number between 0 and 1 is needed, for instance 0.9.")
         bands = self._map_rows(
             X,
-            lambda mean, variance: np.stack(credible_bands(mean, variance, self._cuts, coverage), axis=1),
+            lambda score: np.stack(credible_bands(score, self._cuts, coverage), axis=1),
         )
         return bands[:, 0], bands[:, 1]
 
@@ -181,9 +182,14 @@ class LatentClassifier(ClassifierMixin, BaseEstimator):
         return_std : bool
             Also return the posterior standard deviation of the score relative to the thresholds.
         """
-        moments = self._map_rows(X, lambda mean, variance: np.stack([mean, variance], axis=1))
+        moments = self._map_rows(X, lambda score: np.stack([score.mean, score.variance], axis=1))
         score = (moments[:, 0] - self._centre) / self._unit
         return (score, np.sqrt(moments[:, 1]) / self._unit) if return_std else score
+
+    def noise_scale(self, X: ArrayLike) -> FloatArray:
+        """Return the standard deviation of the noise at each row, in units of the score."""
+        scale: FloatArray = np.sqrt(self._map_rows(X, lambda score: score.noise)) / self._unit
+        return scale
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return margins in units of the predictive standard deviation.
@@ -192,15 +198,15 @@ class LatentClassifier(ClassifierMixin, BaseEstimator):
         the distance to the nearer threshold of each class, shape (n_samples, n_classes), positive for the
         predicted class only.
         """
-        result = self._map_rows(X, lambda mean, variance: margins(mean, variance, self._cuts))
+        result = self._map_rows(X, lambda score: margins(score, self._cuts))
         return result[:, 1] if len(self.classes_) == 2 else result
 
-    def _map_rows(self, X: ArrayLike, function: Callable[[FloatArray, FloatArray], A]) -> A:
+    def _map_rows(self, X: ArrayLike, function: Callable[[Score], A]) -> A:
         check_is_fitted(self)
         rows = self._check_rows(X)
         n_columns = 10 * len(self.classes_)  # results and temporaries have a column a class
         with Workers(self.n_jobs) as workers:
-            return map_moments(self._latent, rows, lambda moments: function(*moments), workers, n_columns)
+            return map_scores(self._latent, rows, function, workers, n_columns)
 
     def _check_rows(self, X: object) -> FloatArray:
         """Return a table like that of training as a matrix of finite numbers."""

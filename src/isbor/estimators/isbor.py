@@ -16,11 +16,11 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from isbor.arrays import FloatArray, IntArray, LabelArray
 from isbor.automatic import Selection, choose_kind
 from isbor.blocks import Workers, row_blocks
-from isbor.estimators.base import LatentClassifier, all_or_nothing, map_moments, row_weights
+from isbor.estimators.base import LatentClassifier, all_or_nothing, map_scores, row_weights
 from isbor.inputs import TrainingRows, canonical_rows
 from isbor.kinds import Fit, Kind, Plan, Table, fit_kind
 from isbor.labels import encode_labels, observed_levels
-from isbor.predictive import LatentModel, insert_empty_levels
+from isbor.predictive import LatentModel, Score, insert_empty_levels
 from isbor.relevance import feature_relevance
 from isbor.selection import WidthTrial
 from isbor.tables import Missing, learn_table
@@ -57,11 +57,16 @@ class ISBOR(LatentClassifier):
     size_prior : float, default=2.0
         Prior on the size of the model, in nats: ln p(M) = -size_prior · cost. A function centred on a row
         costs 1; one of k features with a metric of its own costs 0.75 (1 + k), because there is more in it
-        that can adapt to noise. Larger means fewer functions.
+        that can adapt to noise. In a "mixed" model the price falls as the model grows: with many functions
+        found, another one is less of a surprise. Larger means fewer functions.
     max_vectors : int or None, default=None
         Largest number of basis functions.
-    n_members : int, default=2
-        Searches that a "mixed" model averages.
+    n_members : int or "auto", default="auto"
+        Searches that a "mixed" model averages. "auto": two, and a third for more than 8,000 rows unless
+        they would have more than 200 functions together.
+    noise : "varying" or "constant", default="varying"
+        Whether the noise of a "mixed" model may differ from row to row: its logarithm is then a sum of the
+        same functions as the score. The other kinds, like the paper's model, have constant noise.
     missing : "auto", "indicator" or "error", default="auto"
         What to do with missing cells. "indicator": in a column of numbers the mean takes their place and a
         column of its own marks them; in a category they are a level of their own. "error": refuse them.
@@ -102,7 +107,8 @@ class ISBOR(LatentClassifier):
         Thresholds between the classes. Like all scores they are on the scale on which the scores of the
         training rows have mean 0 and standard deviation 1.
     sigma_ : float
-        Standard deviation of the noise in these units: noise to signal.
+        Typical standard deviation of the noise in these units: noise to signal. `noise_scale` returns that
+        of each row.
     kind_ : "rbf", "ard" or "mixed"
         The kind of basis functions.
     selection_ : Selection
@@ -148,7 +154,7 @@ class ISBOR(LatentClassifier):
 
     In a data frame, columns that are categorical or hold strings or booleans become a column of zeros and
     ones for each level, scaled together as one feature. A level that training did not have is a row of
-    zeros.
+    zeros. A category that says its levels are in order has a column with their places as well.
 
     References
     ----------
@@ -172,7 +178,8 @@ class ISBOR(LatentClassifier):
         "gamma": [StrOptions({"evidence"}), Interval(Real, 0, None, closed="neither")],
         "size_prior": [Interval(Real, 0, None, closed="left")],
         "max_vectors": [Interval(Integral, 1, None, closed="left"), None],
-        "n_members": [Interval(Integral, 1, None, closed="left")],
+        "n_members": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "noise": [StrOptions({"varying", "constant"})],
         "missing": [StrOptions({"auto", "indicator", "error"})],
         "solver": [StrOptions({"gram", "sequential"})],
         "classes": ["array-like", None],
@@ -214,7 +221,8 @@ class ISBOR(LatentClassifier):
         gamma: float | Literal["evidence"] = "evidence",
         size_prior: float = 2.0,
         max_vectors: int | None = None,
-        n_members: int = 2,
+        n_members: int | Literal["auto"] = "auto",
+        noise: Literal["varying", "constant"] = "varying",
         missing: Missing = "auto",
         solver: Literal["gram", "sequential"] = "gram",
         classes: Sequence[Any] | LabelArray | None = None,
@@ -234,6 +242,7 @@ class ISBOR(LatentClassifier):
         self.size_prior = size_prior
         self.max_vectors = max_vectors
         self.n_members = n_members
+        self.noise = noise
         self.missing = missing
         self.solver = solver
         self.classes = classes
@@ -305,7 +314,7 @@ class ISBOR(LatentClassifier):
                     observed,
                     len(labels.classes),
                     total_weight=float(rows.weight.sum()),
-                    moments=map_moments(latent, X[weight > 0], np.column_stack, workers),
+                    scores=map_scores(latent, X[weight > 0], _mean_and_spread, workers),
                 )
             centre, unit = _gauge(fit, latent, rows, workers)
         if fit.reason is StopReason.MAX_ITER:
@@ -371,7 +380,8 @@ class ISBOR(LatentClassifier):
             patience=self.patience,
             max_passes=self.max_iter,
             max_vectors=self.max_vectors,
-            n_members=self.n_members,
+            n_members=None if self.n_members == "auto" else int(self.n_members),
+            varying_noise=self.noise == "varying",
             seed=salt,
         )
 
@@ -388,6 +398,10 @@ class ISBOR(LatentClassifier):
         return report
 
 
+def _mean_and_spread(score: Score) -> FloatArray:
+    return np.stack([score.mean, score.spread], axis=1)
+
+
 def _gauge(fit: Fit, latent: LatentModel, rows: TrainingRows, workers: Workers) -> tuple[float, float]:
     """Return mean and standard deviation of the rows' scores; the latter is 1 if they are all equal."""
     if len(fit.models) == 1:
@@ -397,7 +411,7 @@ def _gauge(fit: Fit, latent: LatentModel, rows: TrainingRows, workers: Workers) 
         score = np.concatenate(
             list(
                 workers.map(
-                    lambda block: latent.prepared_moments(latent.prepare.widen(rows.X[block]))[0],
+                    lambda block: latent.prepared_score(latent.prepare.widen(rows.X[block])).mean,
                     row_blocks(len(rows), latent.n_functions),
                 )
             )

@@ -120,7 +120,7 @@ def _climb(
                 alpha,
                 latest.weights,
                 latest.thresholds,
-                tolerance=1e-4,
+                tolerance=1e-2,
             )
             evidence = log_evidence(mode)
             gradient = evidence_gradient(rows, functions, columns, mode, workers)

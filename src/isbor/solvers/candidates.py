@@ -33,7 +33,7 @@ from isbor.statistics import columns_of, expand
 
 __all__ = ["best_candidates"]
 
-_SIFTING_ROWS = 2000
+_SIFTING_ROWS = 1000
 _CLIMBING_ROWS = 4000
 _BATCH = 32  # proposals evaluated together: what fits into the caches
 _FIRST_STEP, _LONGEST_STEP, _SHORTEST_STEP = 0.2, 1.0, 1e-3
@@ -81,7 +81,7 @@ class _Gains:
         phi = columns(slice(None))
         y, t = sample.y, len(mode.thresholds)
         cuts = edges(mode.thresholds)
-        terms = ordinal_probit(phi @ mode.weights, cuts[y], cuts[y + 1])
+        terms = ordinal_probit(phi @ mode.weights, cuts[y], cuts[y + 1], scale=sample.noise)
         curvature = weight * terms.curvature
         mixed = np.zeros((len(y), t + 2))
         row = np.arange(len(y))

@@ -30,13 +30,12 @@ def solve_committee(
     rows: TrainingRows,
     feature: IntArray,
     settings: MixedSettings,
-    seed: int,
+    seeds: Sequence[np.random.SeedSequence],
     recorders: Sequence[Recorder],
     workers: Workers,
     starts: Sequence[SparseModel] = (),
 ) -> list[SparseModel]:
     """Return a model for each recorder, found from a start of its own: the given one, or a random one."""
-    seeds = np.random.SeedSequence(seed).spawn(len(recorders))
 
     def member(k: int, workers: Workers) -> SparseModel:
         proposals = Proposals(np.random.default_rng(seeds[k]), feature, column_effort(rows))

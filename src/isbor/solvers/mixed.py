@@ -8,14 +8,26 @@ Rounds of some passes and one ascent go on until a round raises the objective by
 many, the first rounds run on a stratified sample; then the sample grows by a constant factor a stage, as in
 `isbor.solvers.gram`. Beyond some ten thousand rows what is left to gain by moving functions is little, and
 a stage is a few passes.
+
+**The price of a function falls as the model grows.** How many functions the score is made of is not known
+beforehand. If all numbers up to E are equally likely, and all sets of M of the E functions that could be told
+apart, a set has the prior 1/(E choose M), and the (M + 1)st function costs about ln(E/M): in a model that has
+found many functions another one is less of a surprise. So a round's price is the size prior times
+ln(1 + E/(1 + C))/ln(1 + E/(1 + C₀)), C being the cost of the functions that the round starts with. It is
+fixed for a round; as it falls with C, the prior's whole change is no worse than the sum of the prices.
+
+**Noise** that varies (`isbor.noise`) is fitted to the score at the end of each round, and the score to it. In
+between it is part of the data.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from isbor.blocks import Workers
 from isbor.inputs import TrainingRows
+from isbor.noise import fit_noise, with_noise
+from isbor.posterior import UnresolvedError
 from isbor.solvers.ascent import move_functions
 from isbor.solvers.candidates import best_candidates
 from isbor.solvers.model import INITIAL_FUNCTIONS, Recorder, SparseModel, settle, start_from
@@ -23,6 +35,9 @@ from isbor.solvers.passes import Terms, one_pass, shrink
 from isbor.solvers.proposals import Proposals
 
 __all__ = ["MixedSettings", "solve_mixed"]
+
+_SUPPLY = 2000.0  # what all functions that could be told apart would cost, in order of magnitude
+_USUAL_COST = 20.0  # of the functions of a model in which each pays the size prior: about ten
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +55,13 @@ class MixedSettings:
     candidate_steps: int = 6
     passes: int = 3  # in a round
     ascent_steps: int = 15
-    max_rounds: int = 5  # in a stage
+    first_rounds: int = 2  # in each stage but the last
+    max_rounds: int = 5  # in the last
     # A round that raises the objective by less than this share, or this many nats, is the last.
     enough: float = 1e-3
     enough_nats: float = 2.0
     worthwhile: float = 0.1  # nats; a smaller gain is not worth a move
+    varying_noise: bool = True
 
 
 def solve_mixed(
@@ -59,35 +76,63 @@ def solve_mixed(
 
     `start` is a model of some of the rows to go on from.
     """
-    terms = Terms(settings.size_prior, settings.max_functions, settings.worthwhile)
     size = settings.first_rows if start is None else min(settings.growth * start.n_rows, settings.moving_rows)
     size = size if len(rows) >= 2 * size else len(rows)
     sample = rows.head(size)
     if start is None:
         model = start_from(sample, proposals.fresh(sample, INITIAL_FUNCTIONS).centred_on(rows), workers)
     else:
-        model = _on(sample, start, workers)
-    recorder.begin_run(model, settings.size_prior)
+        sample, model = _on(sample, start, workers)
+    recorder.begin_run(model, _terms(model, settings).size_prior)
     while True:
-        n_rounds = settings.max_rounds if size <= settings.moving_rows else 1
-        model = shrink(sample, model, terms, workers, recorder)
+        n_rounds = settings.max_rounds if size == len(rows) else settings.first_rounds
+        n_rounds = n_rounds if size <= settings.moving_rows else 1
+        model = shrink(sample, model, _terms(model, settings), workers, recorder)
         for _ in range(n_rounds):
-            before = model.objective(settings.size_prior)
+            terms = _terms(model, settings)
+            before = model.objective(terms.size_prior)
             model = _round(sample, model, proposals, terms, settings, workers, recorder)
-            rise = model.objective(settings.size_prior) - before
+            if settings.varying_noise:
+                sample, model = _with_noise(sample, model, terms, workers, recorder)
+            rise = model.objective(terms.size_prior) - before
             if rise < max(settings.enough * abs(before), settings.enough_nats):
                 break
         if size == len(rows):
             return model
         size = min(len(rows), size * settings.growth)
         sample = rows.head(size)
-        model = _on(sample, model, workers)
+        sample, model = _on(sample, model, workers)
 
 
-def _on(sample: TrainingRows, model: SparseModel, workers: Workers) -> SparseModel:
-    """Return the model at its mode on other rows."""
-    mode, functions = model.mode, model.functions.centred_on(sample)
-    return settle(sample, functions, mode.alpha, mode.weights, mode.thresholds, workers)
+def _terms(model: SparseModel, settings: MixedSettings) -> Terms:
+    """Return the terms for the next round: the more functions there are, the less another one pays."""
+
+    def price(cost: float) -> float:
+        return float(np.log1p(_SUPPLY / (1.0 + cost)))
+
+    discount = price(float(model.functions.cost.sum())) / price(_USUAL_COST)
+    return Terms(discount * settings.size_prior, settings.max_functions, settings.worthwhile)
+
+
+def _on(sample: TrainingRows, model: SparseModel, workers: Workers) -> tuple[TrainingRows, SparseModel]:
+    """Return rows with the noise of the model, and the model at its mode on them."""
+    mode, functions, noise = model.mode, model.functions.centred_on(sample), model.noise_weights
+    sample = with_noise(sample, functions, noise, workers)
+    settled = settle(sample, functions, mode.alpha, mode.weights, mode.thresholds, workers)
+    return sample, replace(settled, noise_weights=noise)
+
+
+def _with_noise(
+    sample: TrainingRows, model: SparseModel, terms: Terms, workers: Workers, recorder: Recorder
+) -> tuple[TrainingRows, SparseModel]:
+    """Fit the noise to the score, and the score to the noise."""
+    noise = fit_noise(sample, model.functions, model.mode, workers)
+    try:
+        sample, moved = _on(sample, replace(model, noise_weights=noise), workers)
+    except UnresolvedError:  # the noise takes the curvature from the rows that told two functions apart
+        sample, moved = _on(sample, replace(model, noise_weights=None), workers)
+    recorder.record_noise(model, moved, terms.size_prior)
+    return sample, moved
 
 
 def _round(

@@ -44,6 +44,7 @@ class SparseModel:
     mode: Mode
     log_evidence: float
     n_rows: int
+    noise_weights: FloatArray | None = None  # (m,) of the functions in the log of the noise, if it varies
 
     def __len__(self) -> int:
         return len(self.functions)
@@ -169,6 +170,10 @@ class Recorder:
     def record_ascent(self, before: SparseModel, after: SparseModel, size_prior: float) -> None:
         """Record that centres and metrics have been moved."""
         self._record_model("ascent", after, after.log_evidence - before.log_evidence, size_prior)
+
+    def record_noise(self, before: SparseModel, after: SparseModel, size_prior: float) -> None:
+        """Record that the noise has been fitted anew."""
+        self._record_model("noise", after, after.log_evidence - before.log_evidence, size_prior)
 
     def _record_model(self, kind: StepKind, model: SparseModel, gain: float, size_prior: float) -> None:
         paid = float(model.functions.cost.sum())
