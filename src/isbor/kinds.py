@@ -40,7 +40,8 @@ _SCALE_ROUNDS = 4
 _SCALE_STEPS = 20
 # With more rows than this, there is more to find and it pays to search longer.
 _MANY_ROWS = 8000
-# A committee of automatic size has no more functions than this.
+# A committee of automatic size has no more members, and no more functions, than this.
+_MOST_MEMBERS = 4
 _MOST_FUNCTIONS = 200
 # No member of a committee has fewer functions than this because of a limit on all of them.
 _SMALLEST_MEMBER = 8
@@ -72,7 +73,7 @@ class Plan:
     patience: int
     max_passes: int
     max_vectors: int | None
-    n_members: int | None  # None: two, or three where that is worth the time
+    n_members: int | None  # None: two, or more where that is worth the time
     seed: int
     varying_noise: bool = True  # where the kind knows of it
     preliminary: bool = False  # another fit is to go on from this one
@@ -231,22 +232,25 @@ def _fit_mixed(
     feature = table.feature[preparation.source]
     starts = start.models if start else ()
     seed = 2 * plan.seed + (start is not None)  # what goes on from a start is to see other proposals
-    seeds = np.random.SeedSequence(seed).spawn(n_members + 1)
+    seeds = np.random.SeedSequence(seed).spawn(max(n_members, _MOST_MEMBERS))
     models = solve_committee(rows, feature, settings, seeds, recorders, workers, starts)
-    if _has_room(models, plan, len(rows)):
-        another = Recorder(stage, rows.source, callback, runs=n_members)
-        models += solve_committee(rows, feature, settings, seeds[n_members:], [another], workers)
-        recorders.append(another)
+    more = range(n_members, _with_room_for(models, plan, len(rows)))
+    if more:
+        others = [Recorder(stage, rows.source, callback, runs=k) for k in more]
+        models += solve_committee(rows, feature, settings, seeds[n_members:], others, workers)
+        recorders += others
     steps = tuple(step for recorder in recorders for step in recorder.steps)
     n_passes = sum(recorder.passes for recorder in recorders)
     return Fit("mixed", preparation, tuple(models), None, steps, n_passes)
 
 
-def _has_room(models: Sequence[SparseModel], plan: Plan, n_rows: int) -> bool:
-    """Whether a committee of automatic size is to have another member."""
+def _with_room_for(models: Sequence[SparseModel], plan: Plan, n_rows: int) -> int:
+    """Return how many members a committee is to have that begins with some models."""
     automatic = plan.n_members is None and plan.max_vectors is None and not plan.preliminary
-    size = sum(map(len, models)) / len(models)
-    return automatic and n_rows > _MANY_ROWS and (len(models) + 1) * size <= _MOST_FUNCTIONS
+    if not automatic or n_rows <= _MANY_ROWS:
+        return len(models)
+    size = max(sum(map(len, models)) / len(models), 1.0)
+    return min(_MOST_MEMBERS, int(_MOST_FUNCTIONS / size))
 
 
 def _plain(table: Table) -> Preparation:

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from isbor.blocks import Workers
 from isbor.evidence import condition, gram_model
-from isbor.solvers.candidates import _Gains, best_candidates
+from isbor.solvers.candidates import Directions, _Gains, best_candidates
 from isbor.solvers.model import settle, start_from
 from isbor.solvers.proposals import Proposals
 from isbor.statistics import expand, streamed
@@ -74,3 +74,35 @@ def test_climbing_raises_the_gains_and_keeps_features(problem):
     assert np.all(after >= before - 1e-4)
     assert after.max() > before.max() + 0.1
     assert np.array_equal(plain.metric != 0, climbed.metric != 0)
+
+
+def test_the_best_direction_is_that_of_the_straight_line_that_gains_most(problem):
+    rows, model, _ = problem
+    d = rows.X.shape[1]
+    random = np.random.default_rng(3)
+    proposals = Proposals(random, np.arange(d), np.ones(d))
+    with Workers(1) as workers:
+        directions = Directions.of(rows, model, workers)
+        best = directions.best(np.ones((1, d), dtype=bool))
+        others = np.vstack([best, np.eye(d), random.normal(size=(50, d))])
+        lines = replace(
+            proposals.fresh(rows, len(others)),
+            metric=0.01 * others,  # gentle: straight over all rows
+            ramp=np.ones(len(others), dtype=bool),
+        )
+        gains = _Gains.of(rows, len(rows), model, workers).values(lines, workers)
+    # The ridge takes a little; the strength of a single column is its Q²/S.
+    assert gains[0] > gains[1:].max() - 0.1
+    x = directions.strength
+    expected = np.where(x > 1, 0.5 * (x - 1 - np.log(np.maximum(x, 1))), 0.5 * (x - 1))
+    assert_allclose(gains[1 : d + 1], expected, rtol=0.05, atol=0.1)
+
+
+def test_oblique_ramps_use_the_columns_of_their_features(problem):
+    rows, model, _ = problem
+    d = rows.X.shape[1]
+    proposals = Proposals(np.random.default_rng(4), np.arange(d), np.ones(d))
+    with Workers(1) as workers:
+        ramps = proposals.oblique(rows, 40, Directions.of(rows, model, workers))
+    assert ramps.ramp.all()
+    assert set(np.count_nonzero(ramps.metric, axis=1)) == {min(size, d) for size in (3, 6)}

@@ -31,7 +31,7 @@ from isbor.solvers.ascent import typical_widths
 from isbor.solvers.model import SparseModel
 from isbor.statistics import columns_of, expand
 
-__all__ = ["best_candidates"]
+__all__ = ["Directions", "best_candidates"]
 
 _SIFTING_ROWS = 1000
 _CLIMBING_ROWS = 4000
@@ -39,6 +39,7 @@ _BATCH = 32  # proposals evaluated together: what fits into the caches
 _FIRST_STEP, _LONGEST_STEP, _SHORTEST_STEP = 0.2, 1.0, 1e-3
 _FASTER, _SLOWER = 1.3, 0.5
 _COLLINEAR = 1e-4  # in single precision
+_RIDGE = 0.01  # added to the diagonal before a direction is solved for, as a share
 
 
 def best_candidates(
@@ -55,6 +56,41 @@ def best_candidates(
     gain = _Gains.of(rows, _SIFTING_ROWS, model, workers).values(proposals, workers)
     order = np.argsort(size_prior * proposals.cost - gain, kind="stable")[:keep]
     return _climb(_Gains.of(rows, _CLIMBING_ROWS, model, workers), proposals.take(order), n_steps, workers)
+
+
+@dataclass(frozen=True, slots=True)
+class Directions:
+    """What straight lines would gain: Q and S of the columns themselves, as matrices."""
+
+    quality: FloatArray  # (d,)
+    sparsity: FloatArray  # (d, d)
+
+    @classmethod
+    def of(cls, rows: TrainingRows, model: SparseModel, workers: Workers) -> "Directions":
+        """Take them at a sample of rows."""
+        gains = _Gains.of(rows, _CLIMBING_ROWS, model, workers)
+        d = rows.X.shape[1]
+        columns = gains.terms[:, d : 2 * d].astype(np.float64)
+        columns -= gains.share @ columns
+        explained = gains.explained.T @ columns
+        sparsity = columns.T @ (gains.curvature[:, None] * columns) - explained.T @ explained
+        return cls(gains.delta @ columns, sparsity)
+
+    @property
+    def strength(self) -> FloatArray:
+        """Q²/S of each column alone, (d,)."""
+        strength: FloatArray = self.quality**2 / np.maximum(np.diag(self.sparsity), 1e-6)
+        return strength
+
+    def best(self, used: NDArray[np.bool_]) -> FloatArray:
+        """Return for each set of columns, (n, d), the direction of the highest Q²/S, of length one."""
+        best = np.zeros(used.shape)
+        diagonal = np.maximum(np.diag(self.sparsity), 1e-6)
+        for k, columns in enumerate(map(np.flatnonzero, used)):
+            some = self.sparsity[np.ix_(columns, columns)] + np.diag(_RIDGE * diagonal[columns] + 1.0)
+            best[k, columns] = factorise(some).solve(self.quality[columns])
+        length = np.sqrt(np.einsum("ij,ij->i", best, best))[:, None]
+        return best / np.where(length > 0, length, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from isbor.inputs import TrainingRows
 from isbor.noise import fit_noise, with_noise
 from isbor.posterior import UnresolvedError
 from isbor.solvers.ascent import move_functions
-from isbor.solvers.candidates import best_candidates
+from isbor.solvers.candidates import Directions, best_candidates
 from isbor.solvers.model import INITIAL_FUNCTIONS, Recorder, SparseModel, settle, start_from
 from isbor.solvers.passes import Terms, one_pass, shrink
 from isbor.solvers.proposals import Proposals
@@ -37,7 +37,7 @@ from isbor.solvers.proposals import Proposals
 __all__ = ["MixedSettings", "solve_mixed"]
 
 _SUPPLY = 2000.0  # what all functions that could be told apart would cost, in order of magnitude
-_USUAL_COST = 20.0  # of the functions of a model in which each pays the size prior: about ten
+_USUAL_COST = 40.0  # of the functions of a model in which each pays the size prior: about twenty
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ class MixedSettings:
     moving_rows: int = 32_000  # functions are moved on at most that many rows
     n_fresh: int = 600  # proposed in each pass
     n_children: int = 200
+    n_oblique: int = 60
     n_kept: int = 96  # of these
     candidate_steps: int = 6
     passes: int = 3  # in a round
@@ -148,6 +149,8 @@ def _round(
     for _ in range(settings.passes if moving else 2):
         fresh = proposals.fresh(sample, settings.n_fresh)
         offered = fresh.followed_by(proposals.children(sample, model.functions, settings.n_children))
+        directions = Directions.of(sample, model, workers)
+        offered = offered.followed_by(proposals.oblique(sample, settings.n_oblique, directions))
         candidates = best_candidates(
             sample,
             model,

@@ -5,6 +5,10 @@ function of the model with centre and scales jittered, and a feature dropped or 
 
 Of a feature that has several columns, such as a category's levels or a number and its warp, a fresh function
 uses one.
+
+An oblique ramp is a function of many features along the direction in which it gains most (for a ramp so
+gentle that it is a straight line, S⁻¹Q in the notation of `isbor.solvers.candidates`): what random directions
+would not find. It takes all levels of a category.
 """
 
 from dataclasses import dataclass
@@ -15,12 +19,15 @@ from numpy.typing import NDArray
 from isbor.arrays import FloatArray, IntArray
 from isbor.basis import Functions, adaptive_cost
 from isbor.inputs import TrainingRows
+from isbor.solvers.candidates import Directions
 
 __all__ = ["Proposals"]
 
 _SIZES = (1, 2, 3, 12)  # features of a fresh function, or as many as there are
 _SHARES = (0.35, 0.3, 0.2, 0.15)
 _RAMPS = 0.3  # share of ramps among fresh functions
+_OBLIQUE_SIZES = (3, 6, 12, 1000)  # features of an oblique ramp, or as many as there are
+_ROWS_A_FEATURE = 50  # of an oblique ramp, at the least
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,25 @@ class Proposals:
         tilt *= 2.0 ** random.uniform(-5, 3, (count, 1)) / np.where(length > 0, length, 1.0)
         return self._functions(
             rows, random.integers(0, len(rows), count), used, np.where(ramp[:, None], tilt, scale), ramp
+        )
+
+    def oblique(self, rows: TrainingRows, count: int, directions: Directions) -> Functions:
+        """Return ramps of several features, the more likely the stronger, along their best directions."""
+        random = self.random
+        columns = self._levels(rows, count) | (self.effort < 1.0)  # all levels of a category
+        starts = np.flatnonzero(np.concatenate([[True], np.diff(self.feature) != 0]))
+        strength = np.maximum.reduceat(directions.strength, starts)
+        # The features with the lowest keys are a random sample without replacement, by strength.
+        keys = random.exponential(size=(count, len(starts))) / (1.0 + strength)
+        most = len(rows) // _ROWS_A_FEATURE
+        sizes = np.minimum(random.choice(_OBLIQUE_SIZES, size=count), most)
+        chosen = np.argsort(np.argsort(keys, axis=1), axis=1) < sizes[:, None]
+        widths = np.diff(np.append(starts, len(self.feature)))
+        used = columns & np.repeat(chosen, widths, axis=1) & self._varying(rows)
+        tilt = directions.best(used) * 2.0 ** random.uniform(-5, 1, (count, 1))
+        used &= tilt != 0.0
+        return self._functions(
+            rows, random.integers(0, len(rows), count), used, tilt, np.ones(count, dtype=np.bool_)
         )
 
     def children(self, rows: TrainingRows, parents: Functions, count: int) -> Functions:
@@ -84,13 +110,17 @@ class Proposals:
 
     def _levels(self, rows: TrainingRows, count: int) -> NDArray[np.bool_]:
         """Return which columns a function may use: of each feature one, and nothing that is constant."""
-        varying: NDArray[np.bool_] = np.ptp(rows.head(1000).X, axis=0) > 0
+        varying = self._varying(rows)
         keys = np.where(varying, self.random.random((count, len(varying))), -1.0)
         starts = np.flatnonzero(np.concatenate([[True], np.diff(self.feature) != 0]))
         widths = np.diff(np.append(starts, len(varying)))
         best = np.repeat(np.maximum.reduceat(keys, starts, axis=1), widths, axis=1)
         allowed: NDArray[np.bool_] = (keys == best) & varying
         return allowed
+
+    def _varying(self, rows: TrainingRows) -> NDArray[np.bool_]:
+        varying: NDArray[np.bool_] = np.ptp(rows.head(1000).X, axis=0) > 0
+        return varying
 
     def _functions(
         self,
