@@ -31,10 +31,10 @@ from isbor.solvers.ascent import typical_widths
 from isbor.solvers.model import SparseModel
 from isbor.statistics import columns_of, expand
 
-__all__ = ["Directions", "best_candidates"]
+__all__ = ["CLIMBING_ROWS", "SIFTING_ROWS", "Directions", "Gains", "best_candidates"]
 
-_SIFTING_ROWS = 1000
-_CLIMBING_ROWS = 4000
+SIFTING_ROWS = 1000
+CLIMBING_ROWS = 4000
 _BATCH = 32  # proposals evaluated together: what fits into the caches
 _FIRST_STEP, _LONGEST_STEP, _SHORTEST_STEP = 0.2, 1.0, 1e-3
 _FASTER, _SLOWER = 1.3, 0.5
@@ -43,19 +43,19 @@ _RIDGE = 0.01  # added to the diagonal before a direction is solved for, as a sh
 
 
 def best_candidates(
-    rows: TrainingRows,
-    model: SparseModel,
     proposals: Functions,
     *,
+    sifting: "Gains",
+    climbing: "Gains",
     size_prior: float,
     keep: int,
     n_steps: int,
     workers: Workers,
 ) -> Functions:
     """Return the `keep` proposals of the highest gain, after so many steps uphill."""
-    gain = _Gains.of(rows, _SIFTING_ROWS, model, workers).values(proposals, workers)
+    gain = sifting.values(proposals, workers)
     order = np.argsort(size_prior * proposals.cost - gain, kind="stable")[:keep]
-    return _climb(_Gains.of(rows, _CLIMBING_ROWS, model, workers), proposals.take(order), n_steps, workers)
+    return _climb(climbing, proposals.take(order), n_steps, workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,9 @@ class Directions:
     sparsity: FloatArray  # (d, d)
 
     @classmethod
-    def of(cls, rows: TrainingRows, model: SparseModel, workers: Workers) -> "Directions":
-        """Take them at a sample of rows."""
-        gains = _Gains.of(rows, _CLIMBING_ROWS, model, workers)
-        d = rows.X.shape[1]
+    def of(cls, gains: "Gains") -> "Directions":
+        """Take them from what the gain of any function depends on."""
+        d = gains.terms.shape[1] // 2
         columns = gains.terms[:, d : 2 * d].astype(np.float64)
         columns -= gains.share @ columns
         explained = gains.explained.T @ columns
@@ -94,7 +93,7 @@ class Directions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Gains:
+class Gains:
     """What the gain of a function depends on, at the rows of a sample; in single precision."""
 
     terms: SingleArray  # (n, 2d + 1), the rows' (x², x, 1)
@@ -104,7 +103,8 @@ class _Gains:
     explained: SingleArray  # (n, M + r - 1), B Σ^½
 
     @classmethod
-    def of(cls, rows: TrainingRows, n_sample: int, model: SparseModel, workers: Workers) -> "_Gains":
+    def of(cls, rows: TrainingRows, n_sample: int, model: SparseModel, workers: Workers) -> "Gains":
+        """Take it at a stratified sample of rows, which stands for all."""
         sample = rows.head(n_sample)
         weight = sample.weight * (rows.weight.sum() / sample.weight.sum())
         sample = replace(sample, weight=weight)
@@ -201,7 +201,7 @@ def _batches(count: int) -> list[slice]:
     return [slice(i, min(i + _BATCH, count)) for i in range(0, count, _BATCH)]
 
 
-def _climb(gains: _Gains, functions: Functions, n_steps: int, workers: Workers) -> Functions:
+def _climb(gains: Gains, functions: Functions, n_steps: int, workers: Workers) -> Functions:
     """Return the functions after some steps uphill, each the best it has been."""
     used, ramp = functions.metric != 0.0, functions.ramp[:, None]
     width = typical_widths(functions)

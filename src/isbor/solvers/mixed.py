@@ -29,7 +29,7 @@ from isbor.inputs import TrainingRows
 from isbor.noise import fit_noise, with_noise
 from isbor.posterior import UnresolvedError
 from isbor.solvers.ascent import move_functions
-from isbor.solvers.candidates import Directions, best_candidates
+from isbor.solvers.candidates import CLIMBING_ROWS, SIFTING_ROWS, Directions, Gains, best_candidates
 from isbor.solvers.model import INITIAL_FUNCTIONS, Recorder, SparseModel, settle, start_from
 from isbor.solvers.passes import Terms, one_pass, shrink
 from isbor.solvers.proposals import Proposals
@@ -52,7 +52,7 @@ class MixedSettings:
     n_fresh: int = 600  # proposed in each pass
     n_children: int = 200
     n_oblique: int = 60
-    n_kept: int = 96  # of these
+    n_kept: int = 64  # of these
     candidate_steps: int = 6
     passes: int = 3  # in a round
     ascent_steps: int = 15
@@ -149,12 +149,12 @@ def _round(
     for _ in range(settings.passes if moving else 2):
         fresh = proposals.fresh(sample, settings.n_fresh)
         offered = fresh.followed_by(proposals.children(sample, model.functions, settings.n_children))
-        directions = Directions.of(sample, model, workers)
-        offered = offered.followed_by(proposals.oblique(sample, settings.n_oblique, directions))
+        climbing = Gains.of(sample, CLIMBING_ROWS, model, workers)
+        oblique = proposals.oblique(sample, settings.n_oblique, Directions.of(climbing))
         candidates = best_candidates(
-            sample,
-            model,
-            offered,
+            offered.followed_by(oblique),
+            sifting=Gains.of(sample, SIFTING_ROWS, model, workers),
+            climbing=climbing,
             size_prior=terms.size_prior,
             keep=settings.n_kept,
             n_steps=settings.candidate_steps,
