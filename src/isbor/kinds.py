@@ -40,9 +40,11 @@ _SCALE_ROUNDS = 4
 _SCALE_STEPS = 20
 # With more rows than this, there is more to find and it pays to search longer.
 _MANY_ROWS = 8000
-# A committee of automatic size has no more members, and no more functions, than this.
+# A committee of automatic size has no more members, and no more functions (where rows are many, and where
+# they are not), than this.
 _MOST_MEMBERS = 4
 _MOST_FUNCTIONS = 200
+_FEW_FUNCTIONS = 40
 # No member of a committee has fewer functions than this because of a limit on all of them.
 _SMALLEST_MEMBER = 8
 
@@ -246,11 +248,11 @@ def _fit_mixed(
 
 def _with_room_for(models: Sequence[SparseModel], plan: Plan, n_rows: int) -> int:
     """Return how many members a committee is to have that begins with some models."""
-    automatic = plan.n_members is None and plan.max_vectors is None and not plan.preliminary
-    if not automatic or n_rows <= _MANY_ROWS:
+    if plan.n_members is not None or plan.max_vectors is not None:
         return len(models)
     size = max(sum(map(len, models)) / len(models), 1.0)
-    return min(_MOST_MEMBERS, int(_MOST_FUNCTIONS / size))
+    most = _MOST_FUNCTIONS if n_rows > _MANY_ROWS else _FEW_FUNCTIONS
+    return min(_MOST_MEMBERS, int(most / size))
 
 
 def _plain(table: Table) -> Preparation:

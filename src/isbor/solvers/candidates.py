@@ -44,6 +44,7 @@ _RIDGE = 0.01  # added to the diagonal before a direction is solved for, as a sh
 
 def best_candidates(
     proposals: Functions,
+    unsifted: Functions,
     *,
     sifting: "Gains",
     climbing: "Gains",
@@ -52,10 +53,10 @@ def best_candidates(
     n_steps: int,
     workers: Workers,
 ) -> Functions:
-    """Return the `keep` proposals of the highest gain, after so many steps uphill."""
+    """Return the `keep` proposals of the highest gain, and those not to be sifted, after steps uphill."""
     gain = sifting.values(proposals, workers)
     order = np.argsort(size_prior * proposals.cost - gain, kind="stable")[:keep]
-    return _climb(climbing, proposals.take(order), n_steps, workers)
+    return _climb(climbing, proposals.take(order).followed_by(unsifted), n_steps, workers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,8 @@ class MixedSettings:
     moving_rows: int = 32_000  # functions are moved on at most that many rows
     n_fresh: int = 600  # proposed in each pass
     n_children: int = 200
-    n_oblique: int = 60
     n_kept: int = 64  # of these
+    n_oblique: int = 8  # proposed besides
     candidate_steps: int = 6
     passes: int = 3  # in a round
     ascent_steps: int = 15
@@ -152,7 +152,8 @@ def _round(
         climbing = Gains.of(sample, CLIMBING_ROWS, model, workers)
         oblique = proposals.oblique(sample, settings.n_oblique, Directions.of(climbing))
         candidates = best_candidates(
-            offered.followed_by(oblique),
+            offered,
+            oblique,
             sifting=Gains.of(sample, SIFTING_ROWS, model, workers),
             climbing=climbing,
             size_prior=terms.size_prior,
