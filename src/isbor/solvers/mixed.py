@@ -92,9 +92,13 @@ def solve_mixed(
         for _ in range(n_rounds):
             terms = _terms(model, settings)
             before = model.objective(terms.size_prior)
-            model = _round(sample, model, proposals, terms, settings, workers, recorder)
+            moved = _round(sample, model, proposals, terms, settings, workers, recorder)
             if settings.varying_noise:
-                sample, model = _with_noise(sample, model, terms, workers, recorder)
+                try:
+                    sample, moved = _with_noise(sample, moved, terms, settings, workers, recorder)
+                except UnresolvedError:  # noise took the curvature from rows that told functions apart
+                    break
+            model = moved
             rise = model.objective(terms.size_prior) - before
             if rise < max(settings.enough * abs(before), settings.enough_nats):
                 break
@@ -124,14 +128,16 @@ def _on(sample: TrainingRows, model: SparseModel, workers: Workers) -> tuple[Tra
 
 
 def _with_noise(
-    sample: TrainingRows, model: SparseModel, terms: Terms, workers: Workers, recorder: Recorder
+    sample: TrainingRows,
+    model: SparseModel,
+    terms: Terms,
+    settings: MixedSettings,
+    workers: Workers,
+    recorder: Recorder,
 ) -> tuple[TrainingRows, SparseModel]:
     """Fit the noise to the score, and the score to the noise."""
-    noise = fit_noise(sample, model.functions, model.mode, workers)
-    try:
-        sample, moved = _on(sample, replace(model, noise_weights=noise), workers)
-    except UnresolvedError:  # the noise takes the curvature from the rows that told two functions apart
-        sample, moved = _on(sample, replace(model, noise_weights=None), workers)
+    noise = fit_noise(sample.head(settings.moving_rows), model.functions, model.mode, workers)
+    sample, moved = _on(sample, replace(model, noise_weights=noise), workers)
     recorder.record_noise(model, moved, terms.size_prior)
     return sample, moved
 
