@@ -44,7 +44,7 @@ _MANY_ROWS = 8000
 # they are not), than this.
 _MOST_MEMBERS = 4
 _MOST_FUNCTIONS = 200
-_FEW_FUNCTIONS = 30
+_FEW_FUNCTIONS = 40
 # No member of a committee has fewer functions than this because of a limit on all of them.
 _SMALLEST_MEMBER = 8
 
@@ -251,8 +251,9 @@ def _with_room_for(models: Sequence[SparseModel], plan: Plan, n_rows: int) -> in
     if plan.n_members is not None or plan.max_vectors is not None:
         return len(models)
     size = max(sum(map(len, models)) / len(models), 1.0)
-    most = _MOST_FUNCTIONS if n_rows > _MANY_ROWS else _FEW_FUNCTIONS
-    return min(_MOST_MEMBERS, int(most / size))
+    if n_rows > _MANY_ROWS:
+        return max(len(models), min(_MOST_MEMBERS, int(_MOST_FUNCTIONS / size)))
+    return _MOST_MEMBERS if _MOST_MEMBERS * size <= _FEW_FUNCTIONS else len(models)
 
 
 def _plain(table: Table) -> Preparation:

@@ -62,8 +62,8 @@ class ISBOR(LatentClassifier):
     max_vectors : int or None, default=None
         Largest number of basis functions.
     n_members : int or "auto", default="auto"
-        Searches that a "mixed" model averages. "auto": two, and up to four as long as they have no more
-        than 30 functions together, or 200 where there are more than 8,000 rows.
+        Searches that a "mixed" model averages. "auto": two, or four if these have no more than 40
+        functions together; above 8,000 rows as many up to four as have no more than 200.
     noise : "varying" or "constant", default="varying"
         Whether the noise of a "mixed" model may differ from row to row: its logarithm is then a sum of the
         same functions as the score. The other kinds, like the paper's model, have constant noise.
