@@ -20,7 +20,8 @@ class Step:
     After a move, `log_evidence` is the last recomputed value plus the gains predicted since. After
     "mode" it is the Laplace approximation recomputed at the new mode on the pass's rows, so the
     predictions can be checked; its `predicted_gain` is that of the whole pass. An "ascent" moves the
-    centres and metrics of all functions at once, up the gradient of the log evidence.
+    centres and metrics of all functions at once, up the gradient of the log evidence; "noise" fits the noise
+    of the rows anew, and its log evidence and those after it are given that noise.
     """
 
     kind: StepKind

@@ -60,7 +60,7 @@ class Proposals:
         """Return ramps of several features, the more likely the stronger, along their best directions."""
         random = self.random
         columns = self._levels(rows, count) | (self.effort < 1.0)  # all levels of a category
-        starts = np.flatnonzero(np.concatenate([[True], np.diff(self.feature) != 0]))
+        starts = self._starts
         strength = np.maximum.reduceat(directions.strength, starts)
         # The features with the lowest keys are a random sample without replacement, by strength.
         keys = random.exponential(size=(count, len(starts))) / (1.0 + strength)
@@ -112,11 +112,16 @@ class Proposals:
         """Return which columns a function may use: of each feature one, and nothing that is constant."""
         varying = self._varying(rows)
         keys = np.where(varying, self.random.random((count, len(varying))), -1.0)
-        starts = np.flatnonzero(np.concatenate([[True], np.diff(self.feature) != 0]))
+        starts = self._starts
         widths = np.diff(np.append(starts, len(varying)))
         best = np.repeat(np.maximum.reduceat(keys, starts, axis=1), widths, axis=1)
         allowed: NDArray[np.bool_] = (keys == best) & varying
         return allowed
+
+    @property
+    def _starts(self) -> IntArray:
+        """The first column of each feature."""
+        return np.flatnonzero(np.concatenate([[True], np.diff(self.feature) != 0]))
 
     def _varying(self, rows: TrainingRows) -> NDArray[np.bool_]:
         varying: NDArray[np.bool_] = np.ptp(rows.head(1000).X, axis=0) > 0
