@@ -44,7 +44,7 @@ _MANY_ROWS = 8000
 # they are not), than this.
 _MOST_MEMBERS = 4
 _MOST_FUNCTIONS = 200
-_FEW_FUNCTIONS = 40
+_FEW_FUNCTIONS = 60
 # No member of a committee has fewer functions than this because of a limit on all of them.
 _SMALLEST_MEMBER = 8
 
@@ -79,6 +79,11 @@ class Plan:
     seed: int
     varying_noise: bool = True  # where the kind knows of it
     preliminary: bool = False  # another fit is to go on from this one
+
+    @property
+    def has_automatic_size(self) -> bool:
+        """Whether a committee may be as large as is worth the time."""
+        return self.n_members is None and self.max_vectors is None
 
     @property
     def max_functions(self) -> float:
@@ -222,7 +227,7 @@ def _fit_mixed(
     n_levels = int(rows.y.max()) + 1
     settings = MixedSettings(
         size_prior=plan.size_prior,
-        max_functions=plan.max_functions // n_members,
+        max_functions=(_MOST_FUNCTIONS if plan.has_automatic_size else plan.max_functions) // n_members,
         varying_noise=plan.varying_noise,
     )
     settings = replace(settings, first_rows=max(settings.first_rows, 4 * n_levels))
@@ -248,7 +253,7 @@ def _fit_mixed(
 
 def _with_room_for(models: Sequence[SparseModel], plan: Plan, n_rows: int) -> int:
     """Return how many members a committee is to have that begins with some models."""
-    if plan.n_members is not None or plan.max_vectors is not None:
+    if not plan.has_automatic_size:
         return len(models)
     size = max(sum(map(len, models)) / len(models), 1.0)
     if n_rows > _MANY_ROWS:

@@ -126,6 +126,17 @@ def test_max_vectors_is_a_limit(two_of_six, fits, kind):
     assert mean_absolute_error(y_test, small.predict(X_test)) < 0.8 * mean_absolute_error(y_test, guess)
 
 
+def test_a_mixed_model_at_its_limit_goes_on_exchanging_functions(two_of_six):
+    X, y = two_of_six[0][:150], two_of_six[1][:150]
+    model = ISBOR(basis="mixed", n_members=1, max_vectors=3).fit(X, y)
+    kinds = [step.kind for step in model.trace_]
+    first = next(k for k, step in enumerate(model.trace_) if step.kind == "ascent" and step.n_active == 3)
+    later = model.trace_[first:]
+    assert "add" in kinds[first:]
+    assert all(step.n_active <= 3 for step in later if step.kind == "ascent")
+    assert max(step.n_active for step in later) > 3
+
+
 def test_the_objective_of_a_member_never_falls(fits):
     """Within a run, on the same rows and at the same price."""
     before = None

@@ -69,11 +69,9 @@ def test_climbing_raises_the_gains_and_keeps_features(problem):
     with Workers(1) as workers:
         gains = Gains.of(rows, len(rows), model, workers)
         nothing = fresh.take(slice(0))
-        plain = best_candidates(
-            fresh, nothing, sifting=gains, climbing=gains, size_prior=2.0, keep=10, n_steps=0, workers=workers
-        )
-        climbed = best_candidates(
-            fresh, nothing, sifting=gains, climbing=gains, size_prior=2.0, keep=10, n_steps=8, workers=workers
+        plain, climbed = (
+            best_candidates(fresh, nothing, gains, size_prior=2.0, keep=10, n_steps=n_steps, workers=workers)
+            for n_steps in (0, 8)
         )
         before, after = gains.values(plain, workers), gains.values(climbed, workers)
     assert np.all(after >= before - 1e-4)

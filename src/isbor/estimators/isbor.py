@@ -60,9 +60,10 @@ class ISBOR(LatentClassifier):
         that can adapt to noise. In a "mixed" model the price falls as the model grows: with many functions
         found, another one is less of a surprise. Larger means fewer functions.
     max_vectors : int or None, default=None
-        Largest number of basis functions.
+        Largest number of basis functions. None: no limit, except that a "mixed" model with an automatic
+        number of searches has at most 200.
     n_members : int or "auto", default="auto"
-        Searches that a "mixed" model averages. "auto": two, or four if these have no more than 40
+        Searches that a "mixed" model averages. "auto": two, or four if these have no more than 60
         functions together; above 8,000 rows as many up to four as have no more than 200.
     noise : "varying" or "constant", default="varying"
         Whether the noise of a "mixed" model may differ from row to row: its logarithm is then a sum of the

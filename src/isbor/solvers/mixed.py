@@ -4,7 +4,9 @@ The dictionary is all functions that there are, so it is searched:
 
     propose many → keep and improve the best → one pass of moves → repeat; then move all functions; repeat
 
-Rounds of some passes and one ascent go on until a round raises the objective by little. Where rows are
+Rounds of some passes and one ascent go on until a round raises the objective by little. Passes know no limit
+on the number of functions; before the ascent the price rises until there are as many as there may be, so that
+a model at its limit goes on exchanging functions for better ones. Where rows are
 many, the first rounds run on a stratified sample; then the sample grows by a constant factor a stage, as in
 `isbor.solvers.gram`. Beyond some ten thousand rows what is left to gain by moving functions is little, and
 a stage is a few passes.
@@ -29,14 +31,14 @@ from isbor.inputs import TrainingRows
 from isbor.noise import fit_noise, with_noise
 from isbor.posterior import UnresolvedError
 from isbor.solvers.ascent import move_functions
-from isbor.solvers.candidates import CLIMBING_ROWS, SIFTING_ROWS, Directions, Gains, best_candidates
+from isbor.solvers.candidates import Directions, Gains, best_candidates
 from isbor.solvers.model import INITIAL_FUNCTIONS, Recorder, SparseModel, settle, start_from
 from isbor.solvers.passes import Terms, one_pass, shrink
 from isbor.solvers.proposals import Proposals
 
 __all__ = ["MixedSettings", "solve_mixed"]
 
-_SUPPLY = 2000.0  # what all functions that could be told apart would cost, in order of magnitude
+_SUPPLY = 20_000.0  # what all functions that could be told apart would cost, in order of magnitude
 _USUAL_COST = 40.0  # of the functions of a model in which each pays the size prior: about twenty
 
 
@@ -152,22 +154,23 @@ def _round(
     recorder: Recorder,
 ) -> SparseModel:
     moving = len(sample) <= settings.moving_rows
+    unlimited = replace(terms, max_functions=np.inf)
     for _ in range(settings.passes if moving else 2):
         fresh = proposals.fresh(sample, settings.n_fresh)
         offered = fresh.followed_by(proposals.children(sample, model.functions, settings.n_children))
-        climbing = Gains.of(sample, CLIMBING_ROWS, model, workers)
-        oblique = proposals.oblique(sample, settings.n_oblique, Directions.of(climbing))
+        gains = Gains.of(sample, settings.moving_rows, model, workers)
+        oblique = proposals.oblique(sample, settings.n_oblique, Directions.of(gains))
         candidates = best_candidates(
             offered,
             oblique,
-            sifting=Gains.of(sample, SIFTING_ROWS, model, workers),
-            climbing=climbing,
+            gains,
             size_prior=terms.size_prior,
             keep=settings.n_kept,
             n_steps=settings.candidate_steps,
             workers=workers,
         )
-        model = one_pass(sample, model, candidates.centred_on(sample), terms, workers, recorder)
+        model = one_pass(sample, model, candidates.centred_on(sample), unlimited, workers, recorder)
+    model = shrink(sample, model, terms, workers, recorder)
     if moving:
         moved = move_functions(sample, model, settings.ascent_steps, workers)
         recorder.record_ascent(model, moved, terms.size_prior)
