@@ -199,7 +199,7 @@ def _fit_shared_metric(
         before = model.objective(plan.size_prior)
         model, _ = solve_gram(sample, dictionary, model, quick, workers, recorder)
         scaled = share_metric(sample, model, _SCALE_STEPS, workers)
-        recorder.record_ascent(model, scaled, plan.size_prior)
+        recorder.record_whole("ascent", model, scaled, plan.size_prior)
         if scaled is not model:
             dictionary = RowDictionary(rows, scaled.functions.metric[0])
         model = scaled

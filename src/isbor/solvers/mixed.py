@@ -140,7 +140,7 @@ def _with_noise(
     """Fit the noise to the score, and the score to the noise."""
     noise = fit_noise(sample.head(settings.moving_rows), model.functions, model.mode, workers)
     sample, moved = _on(sample, replace(model, noise_weights=noise), workers)
-    recorder.record_noise(model, moved, terms.size_prior)
+    recorder.record_whole("noise", model, moved, terms.size_prior)
     return sample, moved
 
 
@@ -173,6 +173,6 @@ def _round(
     model = shrink(sample, model, terms, workers, recorder)
     if moving:
         moved = move_functions(sample, model, settings.ascent_steps, workers)
-        recorder.record_ascent(model, moved, terms.size_prior)
+        recorder.record_whole("ascent", model, moved, terms.size_prior)
         model = moved
     return model

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,13 +168,11 @@ class Recorder:
             self._emit(move.kind, origin, move.gain, evidence, n_active, paid, size_prior, before.n_rows)
         self._record_model("mode", after, predicted, size_prior)
 
-    def record_ascent(self, before: SparseModel, after: SparseModel, size_prior: float) -> None:
-        """Record that centres and metrics have been moved."""
-        self._record_model("ascent", after, after.log_evidence - before.log_evidence, size_prior)
-
-    def record_noise(self, before: SparseModel, after: SparseModel, size_prior: float) -> None:
-        """Record that the noise has been fitted anew."""
-        self._record_model("noise", after, after.log_evidence - before.log_evidence, size_prior)
+    def record_whole(
+        self, kind: Literal["ascent", "noise"], before: SparseModel, after: SparseModel, size_prior: float
+    ) -> None:
+        """Record a step that changed the model as a whole."""
+        self._record_model(kind, after, after.log_evidence - before.log_evidence, size_prior)
 
     def _record_model(self, kind: StepKind, model: SparseModel, gain: float, size_prior: float) -> None:
         paid = float(model.functions.cost.sum())
