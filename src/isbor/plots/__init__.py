@@ -11,8 +11,9 @@ numbers can be looked at without a picture, and drawn again on other axes.
     How much each feature matters to the model.
 """
 
-from isbor.plots.calibration import CalibrationCurve, CalibrationDisplay
+from isbor.plots.calibration import CalibrationDisplay
 from isbor.plots.common import require_matplotlib
+from isbor.plots.curves import CalibrationCurve
 from isbor.plots.latent import LatentDisplay
 from isbor.plots.relevance import RelevanceDisplay
 

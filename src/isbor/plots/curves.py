@@ -1,0 +1,180 @@
+r"""Calibration of the cumulative probabilities.
+
+An ordinal forecast with r classes makes r − 1 statements a row, one a threshold: :math:`F_k = P(y \le k)`. It
+is calibrated if, of the rows for which it says :math:`F_k = p`, the share p has :math:`y \le k`.
+
+The intervals are Wilson's. With frequency :math:`p` of :math:`n` outcomes and :math:`z` the normal quantile,
+
+.. math:: \frac{p + z^2/2n \pm z \sqrt{p(1-p)/n + z^2/4n^2}}{1 + z^2/n}.
+
+Where thresholds are pooled, the outcomes :math:`1[y \le k]` and :math:`1[y \le l]` of one row, :math:`k < l`,
+are dependent: by the forecast itself their covariance is :math:`F_k (1 - F_l)`. So :math:`n` is the number of
+independent outcomes whose frequency varies as much,
+
+.. math:: n \,\frac{\sum_{ik} F_{ik}(1 - F_{ik})}
+                   {\sum_{ik} F_{ik}(1 - F_{ik}) + 2 \sum_i \sum_{k<l} F_{ik}(1 - F_{il})},
+
+the sums running over the pairs of row and threshold in the bin.
+
+Source: Brown, Cai & DasGupta, "Interval estimation for a binomial proportion", Statistical Science, 2001.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from isbor.arrays import FloatArray, IntArray, LabelArray
+from isbor.labels import OrderedLabels
+from isbor.plots.common import shorten
+
+__all__ = ["HISTOGRAM_BARS", "CalibrationCurve", "Forecast", "mean_absolute_gap"]
+
+HISTOGRAM_BARS = 20
+_SUM_TOLERANCE = 1e-4  # of a row of probabilities: loose enough for single precision
+_LABEL_LENGTH = 26
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationCurve:
+    """Predicted probability and observed frequency of y ≤ label, in bins of equal counts."""
+
+    label: Any  # the class up to which probabilities are summed; None if all thresholds are pooled
+    predicted: FloatArray  # (n_bins,) mean predicted probability, ascending
+    observed: FloatArray  # (n_bins,) frequency of y ≤ label
+    lower: FloatArray  # (n_bins,) ends of the Wilson interval for the frequency
+    upper: FloatArray  # (n_bins,)
+    count: IntArray  # (n_bins,) rows; if thresholds are pooled, pairs of row and threshold
+    histogram: IntArray  # (20,) predicted probabilities in each twentieth of [0, 1]
+
+    @property
+    def name(self) -> str:
+        """Return the name in the legend."""
+        return (
+            "P(y ≤ k), all k" if self.label is None else f"P(y ≤ {shorten(str(self.label), _LABEL_LENGTH)})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Cumulative probabilities of rows, and what came true."""
+
+    classes: LabelArray  # (r,) lowest first
+    cumulative: FloatArray  # (n, r - 1), P(y ≤ k)
+    below: NDArray[np.bool_]  # (n, r - 1), whether y ≤ k
+
+    @classmethod
+    def of(cls, labels: OrderedLabels, proba: ArrayLike) -> "Forecast":
+        """Take it from labels and the probabilities of their classes, checked."""
+        cumulative = _cumulative(proba, len(labels.codes), labels.classes)
+        below = labels.codes[:, np.newaxis] <= np.arange(len(labels.classes) - 1)
+        return cls(labels.classes, cumulative, below)
+
+    def curves(self, n_bins: int, confidence: float) -> tuple[CalibrationCurve, ...]:
+        """Return the curve of each threshold, lowest first."""
+        quantile = _quantile(confidence)
+        return tuple(
+            _curve(label, self.cumulative[:, [k]], self.below[:, [k]], n_bins, quantile)
+            for k, label in enumerate(self.classes[:-1])
+        )
+
+    def pooled_curve(self, n_bins: int, confidence: float) -> CalibrationCurve:
+        """Return the curve of all thresholds together."""
+        return _curve(None, self.cumulative, self.below, n_bins, _quantile(confidence))
+
+
+def mean_absolute_gap(curves: Sequence[CalibrationCurve]) -> float:
+    """Return the mean of |predicted - observed| over all bins, weighted by their counts."""
+    gaps = np.concatenate([np.abs(curve.predicted - curve.observed) for curve in curves])
+    return float(np.average(gaps, weights=np.concatenate([curve.count for curve in curves])))
+
+
+def _quantile(confidence: float) -> float:
+    return float(ndtri((1 + confidence) / 2))
+
+
+def _cumulative(proba: ArrayLike, n_rows: int, classes: LabelArray) -> FloatArray:
+    """Return P(y ≤ k), shape (n, r − 1), checked and not decreasing in k."""
+    table = np.asarray(proba, dtype=np.float64)
+    if table.shape != (n_rows, len(classes)):
+        raise ValueError(
+            f"proba has shape {table.shape}; for {n_rows} row(s) and the {len(classes)} class(es) "
+            f"{classes.tolist()}, {(n_rows, len(classes))} is needed. Give the classes of all columns, "
+            "lowest first, as classes= (for example the estimator's classes_)."
+        )
+    if len(classes) < 2:
+        raise ValueError(
+            f"proba has 1 column, for class {classes.tolist()}; at least 2 are needed: with a single class "
+            "nothing is uncertain."
+        )
+    sums = table.sum(axis=1)
+    # Written so that NaN fails it.
+    if not (table.min() >= -_SUM_TOLERANCE and np.all(np.abs(sums - 1) <= _SUM_TOLERANCE)):
+        raise ValueError(
+            f"proba has entries from {table.min():.3g} and rows that sum to between {sums.min():.6g} and "
+            f"{sums.max():.6g}; probabilities, none negative and each row summing to 1, are needed. Pass the "
+            "output of predict_proba."
+        )
+    cumulative: FloatArray = np.minimum(np.maximum(table, 0.0).cumsum(axis=1)[:, :-1], 1.0)
+    return cumulative
+
+
+def _curve(
+    label: object, cumulative: FloatArray, below: NDArray[np.bool_], n_bins: int, quantile: float
+) -> CalibrationCurve:
+    """Return the curve of some thresholds: predictions and outcomes of shape (n, thresholds)."""
+    flat = cumulative.ravel()
+    bins = _equal_count_bins(flat, n_bins)
+    count = np.bincount(bins)
+    observed = np.bincount(bins, below.ravel()) / count
+    independent = _independent_count(cumulative, bins.reshape(cumulative.shape), count)
+    lower, upper = _wilson(observed, independent, quantile)
+    return CalibrationCurve(
+        label=label,
+        predicted=np.bincount(bins, flat) / count,
+        observed=observed,
+        lower=lower,
+        upper=upper,
+        count=count,
+        histogram=np.histogram(flat, HISTOGRAM_BARS, (0.0, 1.0))[0],
+    )
+
+
+def _equal_count_bins(values: FloatArray, n_bins: int) -> IntArray:
+    """Return each value's bin, 0 the lowest; equal values share a bin, so the order of rows is immaterial."""
+    first = np.arange(n_bins) * len(values) // n_bins
+    starts = np.unique(np.sort(values)[first])
+    return np.searchsorted(starts, values, side="right") - 1
+
+
+def _independent_count(cumulative: FloatArray, bins: IntArray, count: IntArray) -> FloatArray:
+    """Return how many independent outcomes the outcomes in each bin amount to (see the module)."""
+    n_bins = len(count)
+    variance = np.bincount(bins.ravel(), (cumulative * (1 - cumulative)).ravel(), minlength=n_bins)
+    covariance = np.zeros(n_bins)
+    n_rows = np.bincount(bins[:, 0], minlength=n_bins)
+    # Along a row neither probabilities nor bins decrease: the thresholds of a bin are neighbours.
+    earlier = np.zeros(len(bins))
+    for k in range(1, bins.shape[1]):
+        same = bins[:, k] == bins[:, k - 1]
+        earlier = np.where(same, earlier + cumulative[:, k - 1], 0.0)
+        covariance += np.bincount(bins[:, k], (1 - cumulative[:, k]) * earlier, minlength=n_bins)
+        n_rows += np.bincount(bins[~same, k], minlength=n_bins)
+    independent = n_rows.astype(np.float64)  # where all is certain, 0/0, a row counts once
+    free = variance > 0
+    independent[free] = count[free] * variance[free] / (variance + 2 * covariance)[free]
+    return independent
+
+
+def _wilson(frequency: FloatArray, count: FloatArray, quantile: float) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of Wilson's interval."""
+    spread = quantile**2 / count
+    centre = frequency + spread / 2
+    half = np.sqrt(spread * (frequency * (1 - frequency) + spread / 4))
+    # The limits hold but for rounding.
+    lower = np.clip((centre - half) / (1 + spread), 0.0, frequency)
+    upper = np.clip((centre + half) / (1 + spread), frequency, 1.0)
+    return lower, upper
