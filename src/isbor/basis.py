@@ -136,7 +136,7 @@ def adaptive_cost(metric: FloatArray, effort: FloatArray) -> FloatArray:
     gain that a search finds in labels drawn from the model itself grows about linearly with k. `effort` is
     what a column counts: 1, or less where there is less to adapt.
     """
-    cost: FloatArray = 0.75 * (1.0 + (metric != 0.0) @ effort)
+    cost: FloatArray = 1.0 + (metric != 0.0) @ effort
     return cost
 
 

@@ -44,7 +44,7 @@ _MANY_ROWS = 8000
 # they are not), than this.
 _MOST_MEMBERS = 4
 _MOST_FUNCTIONS = 200
-_FEW_FUNCTIONS = 60
+_FEW_FUNCTIONS = 40
 # No member of a committee has fewer functions than this because of a limit on all of them.
 _SMALLEST_MEMBER = 8
 

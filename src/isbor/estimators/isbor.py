@@ -56,14 +56,13 @@ class ISBOR(LatentClassifier):
         maximising the log evidence less the size prior; a positive number fixes it.
     size_prior : float, default=2.0
         Prior on the size of the model, in nats: ln p(M) = -size_prior · cost. A function centred on a row
-        costs 1; one of k features with a metric of its own costs 0.75 (1 + k), because there is more in it
-        that can adapt to noise. In a "mixed" model the price falls as the model grows: with many functions
-        found, another one is less of a surprise. Larger means fewer functions.
+        costs 1; one of k features with a metric of its own costs 1 + k, because there is more in it that
+        can adapt to noise. Larger means fewer functions.
     max_vectors : int or None, default=None
         Largest number of basis functions. None: no limit, except that a "mixed" model with an automatic
         number of searches has at most 200.
     n_members : int or "auto", default="auto"
-        Searches that a "mixed" model averages. "auto": two, or four if these have no more than 60
+        Searches that a "mixed" model averages. "auto": two, or four if these have no more than 40
         functions together; above 8,000 rows as many up to four as have no more than 200.
     noise : "varying" or "constant", default="varying"
         Whether the noise of a "mixed" model may differ from row to row: its logarithm is then a sum of the

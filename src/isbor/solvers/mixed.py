@@ -2,21 +2,17 @@
 
 The dictionary is all functions that there are, so it is searched:
 
-    propose many → keep and improve the best → one pass of moves → repeat; then move all functions; repeat
+    propose many → keep and improve the best → one pass of moves → repeat; delete; move all functions; repeat
 
-Rounds of some passes and one ascent go on until a round raises the objective by little. Passes know no limit
-on the number of functions; before the ascent the price rises until there are as many as there may be, so that
-a model at its limit goes on exchanging functions for better ones. Where rows are
-many, the first rounds run on a stratified sample; then the sample grows by a constant factor a stage, as in
-`isbor.solvers.gram`. Beyond some ten thousand rows what is left to gain by moving functions is little, and
-a stage is a few passes.
+Such rounds go on until one raises the objective by little. Where rows are many, the first rounds run on a
+stratified sample; then the sample grows by a constant factor a stage, as in `isbor.solvers.gram`. Beyond some
+ten thousand rows what is left to gain by moving functions is little, and a stage is a few passes.
 
-**The price of a function falls as the model grows.** How many functions the score is made of is not known
-beforehand. If all numbers up to E are equally likely, and all sets of M of the E functions that could be told
-apart, a set has the prior 1/(E choose M), and the (M + 1)st function costs about ln(E/M): in a model that has
-found many functions another one is less of a surprise. So a round's price is the size prior times
-ln(1 + E/(1 + C))/ln(1 + E/(1 + C₀)), C being the cost of the functions that the round starts with. It is
-fixed for a round; as it falls with C, the prior's whole change is no worse than the sum of the prices.
+**Growing is cheap, staying is not.** A function that is worth its price may need others to show it, which a
+greedy move does not see. So in the passes of a round functions pay a small share of the size prior and know
+no limit on their number, and the model grows to a multiple of its size. Then one pass has the whole price and
+nothing to offer, and what does not pay goes. If functions are still too many, the price rises until they are
+not: a model at its limit goes on exchanging functions for better ones.
 
 **Noise** that varies (`isbor.noise`) is fitted to the score at the end of each round, and the score to it. In
 between it is part of the data.
@@ -38,9 +34,6 @@ from isbor.solvers.proposals import Proposals
 
 __all__ = ["MixedSettings", "solve_mixed"]
 
-_SUPPLY = 20_000.0  # what all functions that could be told apart would cost, in order of magnitude
-_USUAL_COST = 40.0  # of the functions of a model in which each pays the size prior: about twenty
-
 
 @dataclass(frozen=True, slots=True)
 class MixedSettings:
@@ -57,6 +50,7 @@ class MixedSettings:
     n_oblique: int = 8  # proposed besides
     candidate_steps: int = 6
     passes: int = 3  # in a round
+    growing_share: float = 0.1  # of the size prior, in force while a round's passes add functions
     ascent_steps: int = 15
     first_rounds: int = 2  # in each stage but the last
     max_rounds: int = 5  # in the last
@@ -86,13 +80,13 @@ def solve_mixed(
         model = start_from(sample, proposals.fresh(sample, INITIAL_FUNCTIONS).centred_on(rows), workers)
     else:
         sample, model = _on(sample, start, workers)
-    recorder.begin_run(model, _terms(model, settings).size_prior)
+    terms = Terms(settings.size_prior, settings.max_functions, settings.worthwhile)
+    recorder.begin_run(model, terms.size_prior)
     while True:
         n_rounds = settings.max_rounds if size == len(rows) else settings.first_rounds
         n_rounds = n_rounds if size <= settings.moving_rows else 1
-        model = shrink(sample, model, _terms(model, settings), workers, recorder)
+        model = shrink(sample, model, terms, workers, recorder)
         for _ in range(n_rounds):
-            terms = _terms(model, settings)
             before = model.objective(terms.size_prior)
             moved = _round(sample, model, proposals, terms, settings, workers, recorder)
             if settings.varying_noise:
@@ -109,16 +103,6 @@ def solve_mixed(
         size = min(len(rows), size * settings.growth)
         sample = rows.head(size)
         sample, model = _on(sample, model, workers)
-
-
-def _terms(model: SparseModel, settings: MixedSettings) -> Terms:
-    """Return the terms for the next round: the more functions there are, the less another one pays."""
-
-    def price(cost: float) -> float:
-        return float(np.log1p(_SUPPLY / (1.0 + cost)))
-
-    discount = price(float(model.functions.cost.sum())) / price(_USUAL_COST)
-    return Terms(discount * settings.size_prior, settings.max_functions, settings.worthwhile)
 
 
 def _on(sample: TrainingRows, model: SparseModel, workers: Workers) -> tuple[TrainingRows, SparseModel]:
@@ -154,7 +138,7 @@ def _round(
     recorder: Recorder,
 ) -> SparseModel:
     moving = len(sample) <= settings.moving_rows
-    unlimited = replace(terms, max_functions=np.inf)
+    growing = Terms(settings.growing_share * terms.size_prior, np.inf, terms.worthwhile)
     for _ in range(settings.passes if moving else 2):
         fresh = proposals.fresh(sample, settings.n_fresh)
         offered = fresh.followed_by(proposals.children(sample, model.functions, settings.n_children))
@@ -164,12 +148,13 @@ def _round(
             offered,
             oblique,
             gains,
-            size_prior=terms.size_prior,
+            size_prior=growing.size_prior,
             keep=settings.n_kept,
             n_steps=settings.candidate_steps,
             workers=workers,
         )
-        model = one_pass(sample, model, candidates.centred_on(sample), unlimited, workers, recorder)
+        model = one_pass(sample, model, candidates.centred_on(sample), growing, workers, recorder)
+    model = one_pass(sample, model, model.functions.take(slice(0)), terms, workers, recorder)
     model = shrink(sample, model, terms, workers, recorder)
     if moving:
         moved = move_functions(sample, model, settings.ascent_steps, workers)
