@@ -17,6 +17,7 @@ from benchmarks.protocol import (
     N_SPLITS,
     PROTOCOLS,
     SETS,
+    SLOW_SPLITS,
     DataSet,
     Model,
     is_large,
@@ -52,8 +53,8 @@ Mean ± standard deviation over the splits; seconds of fit, the median. Wall sec
 if the machine did nothing else; the CPU seconds of the peers, in one thread, depend less on that. "rows" is
 the number of training rows: KDLOR gets 10,000 where its matrices of rows × rows would exceed 12 GB. SVOR and
 KDLOR are tuned by cross-validation on at most 2,000 rows, which is not in the seconds; on the sets above
-5,000 rows they are fitted to 5 splits, and SVOR's C is at most 100, as fits with 1000 would take hours. SVOR
-has no probabilities; KDLOR's are, by its documentation, mere scores and are not judged.
+5,000 rows they are fitted to fewer splits, and SVOR's C is at most 100, as fits with 1000 would take hours.
+SVOR has no probabilities; KDLOR's are, by its documentation, mere scores and are not judged.
 """
 PAIRED_NOTE = """\
 ISBOR() less the other on common splits: mean ± its standard error; a win or loss exceeds one standard error.
@@ -91,7 +92,14 @@ def run(store: Store, options: argparse.Namespace) -> None:
         for data in sets:
             n_train = training_rows(protocol, data)
             run_splits(
-                store, protocol, data, models, n_train=n_train, n_splits=options.splits, label=options.label
+                store,
+                protocol,
+                data,
+                models,
+                n_train=n_train,
+                n_splits=options.splits,
+                slow_splits=options.slow_splits,
+                label=options.label,
             )
 
 
@@ -218,6 +226,8 @@ def _options() -> argparse.Namespace:
     add_choice("--models", COMPARED, COMPARED, "models")
     add_choice("--redo", tuple(MODELS), (), "models to fit again, whatever the store has")
     parser.add_argument("--splits", type=int, default=N_SPLITS, help="number of random splits")
+    slow = "number of these for SVOR and KDLOR on sets above 5,000 rows"
+    parser.add_argument("--slow-splits", type=int, default=SLOW_SPLITS, help=slow)
     parser.add_argument("--label", default="", help="version of ISBOR that the results are of")
     parser.add_argument("--store", type=Path, default=STORE, help="directory of the results")
     parser.add_argument("--report", action="store_true", help="only print what the store has")

@@ -30,6 +30,7 @@ __all__ = [
     "N_SPLITS",
     "PROTOCOLS",
     "SETS",
+    "SLOW_SPLITS",
     "DataSet",
     "Model",
     "is_large",
@@ -49,7 +50,7 @@ Grid: TypeAlias = Sequence[Parameters]
 SETS = tuple(TRAINING_ROWS)
 PROTOCOLS = ("70/30", "paper")
 N_SPLITS = 20
-SLOW_SPLITS = 5  # of a slow model on a large set
+SLOW_SPLITS = 5  # of a slow model on a large set, unless more are asked for
 LARGE = 5000  # rows
 
 PAPER_VECTORS = {
@@ -109,9 +110,9 @@ class Model:
         """Return the label its results are stored under: only ISBOR has versions."""
         return "" if self.peer else label
 
-    def n_splits(self, data: DataSet, n_splits: int) -> int:
+    def n_splits(self, data: DataSet, n_splits: int, slow_splits: int) -> int:
         """Return how many of the splits it is fitted to."""
-        return min(n_splits, SLOW_SPLITS) if self.slow and is_large(data) else n_splits
+        return min(n_splits, slow_splits) if self.slow and is_large(data) else n_splits
 
 
 def _kdlor(parameters: Parameters) -> Any:
@@ -279,6 +280,7 @@ def run_splits(
     *,
     n_train: int,
     n_splits: int,
+    slow_splits: int = SLOW_SPLITS,
     label: str = "",
 ) -> None:
     """Fit the models to the splits of a set, except where the store has the result.
@@ -289,7 +291,7 @@ def run_splits(
     for split in range(n_splits):
         for model in list(able.values()):
             key = Key(protocol, data.name, model.name, split, model.label(label))
-            if key in store or split >= model.n_splits(data, n_splits):
+            if key in store or split >= model.n_splits(data, n_splits, slow_splits):
                 continue
             try:
                 measures, proba = _fit_split(
