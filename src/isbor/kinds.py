@@ -40,10 +40,10 @@ _SCALE_ROUNDS = 4
 _SCALE_STEPS = 20
 # With more rows than this, there is more to find and it pays to search longer.
 _MANY_ROWS = 8000
-# A committee of automatic size has no more members, and no more functions (where rows are many, and where
-# they are not), than this.
+# A committee of automatic size has no more members, and no more functions, than this.
 _MOST_MEMBERS = 4
 _MOST_FUNCTIONS = 200
+# Where rows are not many, it has more than two members only if they have no more functions than this.
 _FEW_FUNCTIONS = 40
 # No member of a committee has fewer functions than this because of a limit on all of them.
 _SMALLEST_MEMBER = 8
