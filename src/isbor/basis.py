@@ -46,44 +46,41 @@ class Functions:
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return the centred functions at the rows of X, shape (n, m)."""
-        values = self.uncentred(X)
-        values -= self.offset
-        return values
-
-    def uncentred(self, X: FloatArray) -> FloatArray:
-        """Return the functions without their offsets, shape (n, m)."""
-        return self.at(monomials(X))
+        values = self.at(monomials(X))
+        values -= self.offset[:, None]
+        return values.T
 
     def at(self, terms: NDArray[Real]) -> NDArray[Real]:
-        """Return the functions without their offsets at rows given by their `monomials`."""
-        values = terms @ self.coefficients().astype(terms.dtype, copy=False)
-        ramps = np.flatnonzero(self.ramp)
-        rising = np.tanh(values[:, ramps])
-        np.minimum(values, 0.0, out=values)  # a bump is at most one, whatever the rounding of its exponent
-        np.exp(values, out=values)
-        values[:, ramps] = rising
+        """Return the functions without their offsets, (m, n), at rows given by their `monomials`.
+
+        A function's values lie side by side in memory: what is done to some functions, or to each row
+        of all of them, is fast.
+        """
+        values = self.coefficients().astype(terms.dtype, copy=False) @ terms
+        ramps, bumps = np.flatnonzero(self.ramp), np.flatnonzero(~self.ramp)
+        values[ramps] = np.tanh(values[ramps])
+        # A bump is at most one, whatever the rounding of its exponent.
+        values[bumps] = np.exp(np.minimum(values[bumps], 0.0))
         return values
 
     def slopes(self, values: NDArray[Real]) -> NDArray[Real]:
-        """Return the functions' derivatives in their arguments, from their values without offsets."""
-        ramps = np.flatnonzero(self.ramp)
+        """Return the functions' derivatives in their arguments, from their values without offsets, (m, n)."""
         slopes = values.copy()
-        slopes[:, ramps] = 1.0 - values[:, ramps] ** 2
+        ramps = np.flatnonzero(self.ramp)
+        slopes[ramps] = 1.0 - values[ramps] ** 2
         return slopes
 
     def coefficients(self) -> FloatArray:
-        """Return the arguments' coefficients of (x², x, 1), shape (2d + 1, m)."""
-        theta, z = self.metric.T, self.centres.T
+        """Return the arguments' coefficients of (x², x, 1), shape (m, 2d + 1)."""
+        theta, z = self.metric, self.centres
         tilt = theta * z
-        bump = np.vstack([-theta, 2.0 * tilt, -np.einsum("dm,dm->m", tilt, z)[None]])
-        ramp = np.vstack([np.zeros_like(theta), theta, -tilt.sum(axis=0)[None]])
-        return np.where(self.ramp, ramp, bump)
+        bump = np.hstack([-theta, 2.0 * tilt, -np.einsum("md,md->m", tilt, z)[:, None]])
+        ramp = np.hstack([np.zeros_like(theta), theta, -tilt.sum(axis=1)[:, None]])
+        return np.where(self.ramp[:, None], ramp, bump)
 
     def parameter_gradient(self, by_coefficient: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Turn a gradient in the coefficients into gradients in centres and metric, (m, d) each."""
-        d = self.metric.shape[1]
-        square, linear = by_coefficient[:d].T, by_coefficient[d : 2 * d].T
-        constant = by_coefficient[2 * d][:, None]
+        """Turn a gradient in the coefficients, (m, 2d + 1), into one in centres and one in metric, (m, d)."""
+        square, linear, constant = np.split(by_coefficient, [self.metric.shape[1], -1], axis=1)
         theta, z, ramp = self.metric, self.centres, self.ramp[:, None]
         centres = np.where(ramp, -theta * constant, 2.0 * theta * (linear - z * constant))
         metric = np.where(ramp, linear - z * constant, 2.0 * z * linear - square - z * z * constant)
@@ -116,16 +113,16 @@ class Functions:
         """Return the functions with offsets that make their means over a sample of the rows zero."""
         sample = rows.head(_REFERENCE_ROWS)
         share = sample.weight / sample.weight.sum()
-        return replace(self, offset=share @ self.uncentred(sample.X))
+        return replace(self, offset=self.at(monomials(sample.X)) @ share)
 
 
 def monomials(X: FloatArray) -> FloatArray:
-    """Return (x², x, 1) for each row, shape (n, 2d + 1)."""
+    """Return (x², x, 1) of each row, shape (2d + 1, n)."""
     n, d = X.shape
-    terms = np.empty((n, 2 * d + 1))
-    np.multiply(X, X, out=terms[:, :d])
-    terms[:, d : 2 * d] = X
-    terms[:, 2 * d] = 1.0
+    terms = np.empty((2 * d + 1, n))
+    terms[d:-1] = X.T
+    np.multiply(terms[d:-1], terms[d:-1], out=terms[:d])
+    terms[-1] = 1.0
     return terms
 
 

@@ -114,19 +114,19 @@ def evidence_gradient(
         y, per_row = rows.y[block], kept[block.start]
         upper, lower = per_row.upper_curvature, per_row.lower_curvature
         row = np.arange(len(y))
-        left = np.zeros((len(y), m + t + 4))
+        left = np.zeros((len(y), m + t + 4), order="F")
         np.multiply(phi, -(upper + lower)[:, None], out=left[:, :m])
         left[row, m + y] = lower
         left[row, m + y + 1] = upper
         left[:, -2] = per_row.score
         left[:, -1] = per_row.slope + left[:, :m] @ u_w + upper * u_b[y + 1] + lower * u_b[y]
-        by_value = left @ right
+        by_value = right.T @ left.T
         phi += functions.offset
-        by_value *= functions.slopes(phi)
-        product: FloatArray = monomials(rows.X[block]).T @ by_value
+        by_value *= functions.slopes(phi.T)
+        product: FloatArray = by_value @ monomials(rows.X[block]).T
         return product
 
-    by_coefficient = np.zeros((2 * rows.X.shape[1] + 1, m))
+    by_coefficient = np.zeros((m, 2 * rows.X.shape[1] + 1))
     for part in workers.map(second, blocks):
         by_coefficient += part
     centres, metric = functions.parameter_gradient(by_coefficient)

@@ -40,11 +40,13 @@ _SCALE_ROUNDS = 4
 _SCALE_STEPS = 20
 # With more rows than this, there is more to find and it pays to search longer.
 _MANY_ROWS = 8000
-# A committee of automatic size has no more members, and no more functions, than this.
+# A committee of automatic size has no more members than this, and has more than two only if all have no more
+# functions together than this where rows are many, or this where they are not.
 _MOST_MEMBERS = 4
 _MOST_FUNCTIONS = 200
-# Where rows are not many, it has more than two members only if they have no more functions than this.
-_FEW_FUNCTIONS = 40
+_FEW_FUNCTIONS = 45
+# Where rows are not many, they search for so many rounds, and two that stay alone for all.
+_BROAD_ROUNDS = 2
 # No member of a committee has fewer functions than this because of a limit on all of them.
 _SMALLEST_MEMBER = 8
 
@@ -231,34 +233,39 @@ def _fit_mixed(
         varying_noise=plan.varying_noise,
     )
     settings = replace(settings, first_rows=max(settings.first_rows, 4 * n_levels))
+    may_grow = plan.has_automatic_size and not plan.preliminary
+    many = len(rows) > _MANY_ROWS
+    n_rounds = settings.max_rounds * (2 if many else 1)
     if plan.preliminary:
-        settings = replace(settings, max_rounds=settings.first_rounds)
-    elif len(rows) > _MANY_ROWS:
-        settings = replace(settings, max_rounds=2 * settings.max_rounds)
-    recorders = [Recorder(stage, rows.source, callback, runs=k) for k in range(n_members)]
+        n_rounds = settings.first_rounds
+    first_rounds = _BROAD_ROUNDS if may_grow and not many else n_rounds
     feature = table.feature[preparation.source]
-    starts = start.models if start else ()
     seed = 2 * plan.seed + (start is not None)  # what goes on from a start is to see other proposals
-    seeds = np.random.SeedSequence(seed).spawn(max(n_members, _MOST_MEMBERS))
-    models = solve_committee(rows, feature, settings, seeds, recorders, workers, starts)
-    more = range(n_members, _with_room_for(models, plan, len(rows)))
-    if more:
-        others = [Recorder(stage, rows.source, callback, runs=k) for k in more]
-        models += solve_committee(rows, feature, settings, seeds[n_members:], others, workers)
-        recorders += others
+    seeds = np.random.SeedSequence(seed).spawn(max(2 * n_members, _MOST_MEMBERS))
+    recorders: list[Recorder] = []
+
+    def search(numbers: range, n_rounds: int, starts: Sequence[SparseModel]) -> list[SparseModel]:
+        begun = [Recorder(stage, rows.source, callback, runs=k) for k in numbers]
+        recorders.extend(begun)
+        for_rounds = replace(settings, max_rounds=n_rounds)
+        return solve_committee(rows, feature, for_rounds, [seeds[k] for k in numbers], begun, workers, starts)
+
+    models = search(range(n_members), first_rounds, start.models if start else ())
+    room = _with_room_for(models, len(rows)) if may_grow else n_members
+    if room > n_members:
+        models += search(range(n_members, room), first_rounds, ())
+    elif first_rounds < n_rounds:
+        models = search(range(n_members, 2 * n_members), n_rounds - first_rounds, models)
     steps = tuple(step for recorder in recorders for step in recorder.steps)
     n_passes = sum(recorder.passes for recorder in recorders)
     return Fit("mixed", preparation, tuple(models), None, steps, n_passes)
 
 
-def _with_room_for(models: Sequence[SparseModel], plan: Plan, n_rows: int) -> int:
-    """Return how many members a committee is to have that begins with some models."""
-    if not plan.has_automatic_size:
-        return len(models)
+def _with_room_for(models: Sequence[SparseModel], n_rows: int) -> int:
+    """Return how many members a committee may have that begins with some models."""
     size = max(sum(map(len, models)) / len(models), 1.0)
-    if n_rows > _MANY_ROWS:
-        return max(len(models), min(_MOST_MEMBERS, int(_MOST_FUNCTIONS / size)))
-    return _MOST_MEMBERS if _MOST_MEMBERS * size <= _FEW_FUNCTIONS else len(models)
+    limit = _MOST_FUNCTIONS if n_rows > _MANY_ROWS else _FEW_FUNCTIONS
+    return max(len(models), min(_MOST_MEMBERS, int(limit / size)))
 
 
 def _plain(table: Table) -> Preparation:

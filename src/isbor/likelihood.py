@@ -28,7 +28,7 @@ costs nothing. In particular :math:`H = -\partial^2 \ln p/\partial f^2 = c_1 + c
 Numerics. p underflows and its difference cancels, so it is never formed. By symmetry the interval is
 reflected to a nonnegative middle; "near" is then the edge closer to zero, "far" the other.
 
-* Narrow intervals: 20-node Gauss-Legendre quadrature of the density relative to the middle.
+* Narrow intervals: 8-node Gauss-Legendre quadrature of the density relative to the middle.
 * All others, the half-lines of the two end classes among them: with R the Mills ratio
   (R(a) = erfcx(a/√2) √(π/2)) the mean excess of a normal beyond a is m(a) = 1/R(a) - a, a share
   π = exp(-gap · middle) R(far)/R(near) of that tail lies beyond the far edge, and removing it leaves
@@ -45,11 +45,10 @@ from isbor.arrays import FloatArray
 
 __all__ = ["Derivatives", "edges", "ordinal_probit"]
 
-_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(20)
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)
 # Columns: the mass, and the first moment of the distance from the near edge in units of half the gap.
 _QUADRATURE = np.stack([_NODE_WEIGHTS, _NODE_WEIGHTS * (1.0 + _NODES)], axis=1)
-_NARROW_GAP = 4.0
-_NARROW_EXPONENT = 20.0
+_NARROW_EXPONENT = 1.0  # of the density across an interval, at the most
 _ASYMPTOTIC = 50.0
 _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 
@@ -103,7 +102,7 @@ def ordinal_probit(
     # The gap from the thresholds themselves: z1 - z2 has lost its digits where |f| is large.
     gap = upper - lower
     middle = near + 0.5 * gap
-    narrow = (gap < _NARROW_GAP) & (gap * np.maximum(1.0, middle) < _NARROW_EXPONENT)
+    narrow = gap * np.maximum(1.0, middle) < _NARROW_EXPONENT
 
     log_p, near_density, far_density, excess = (np.empty_like(z1) for _ in range(4))
     for chosen, evaluate in ((narrow, _by_quadrature), (~narrow, _by_tails)):

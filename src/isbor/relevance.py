@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isbor.arrays import FloatArray, IntArray
-from isbor.basis import Functions
+from isbor.basis import Functions, monomials
 from isbor.inputs import TrainingRows
 from isbor.predictive import LatentModel
 
@@ -45,7 +45,7 @@ def feature_relevance(
 
 def _slopes(functions: Functions, weights: FloatArray, X: FloatArray) -> FloatArray:
     """Return ∂f/∂x at each row, shape of X."""
-    rate = functions.slopes(functions.uncentred(X)) * weights
+    rate = functions.slopes(functions.at(monomials(X))).T * weights
     ramp: NDArray[np.bool_] = functions.ramp
     rising, falling = rate[:, ramp], rate[:, ~ramp]
     theta, centres = functions.metric[~ramp], functions.centres[~ramp]

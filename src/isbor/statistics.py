@@ -67,7 +67,7 @@ class _Kept:
         return int(self.values.shape[1])
 
     def __call__(self, block: slice) -> FloatArray:
-        return self.values[block].copy()
+        return self.values[block].copy(order="K")
 
 
 def streamed(rows: TrainingRows, basis: Basis) -> Columns:
@@ -81,7 +81,7 @@ def columns_of(rows: TrainingRows, basis: Basis, workers: Workers) -> Columns:
     m = len(basis)
     if len(rows) * m > _MAX_KEPT_VALUES:
         return computed
-    values = np.empty((len(rows), m))
+    values = np.empty((m, len(rows))).T
     blocks = row_blocks(len(rows), m)
     for block, part in zip(blocks, workers.map(computed, blocks), strict=True):
         values[block] = part

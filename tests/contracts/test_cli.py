@@ -12,6 +12,7 @@ import pytest
 import isbor
 
 SMALL = ["--train", "400", "--test", "400"]
+SMALLEST = ["--train", "100", "--test", "100"]  # where what is learned does not matter
 
 
 def run(*arguments, cwd, prelude=None):
@@ -98,7 +99,7 @@ def test_the_snippet_of_demo_runs(demo):
 
 
 def test_demo_without_a_picture_needs_no_place_for_one(tmp_path):
-    result = run("demo", *SMALL, "--no-plot", "--output", "nowhere/picture.png", cwd=tmp_path)
+    result = run("demo", *SMALLEST, "--no-plot", "--output", "nowhere/picture.png", cwd=tmp_path)
     assert result.returncode == 0
     assert "Picture" not in result.stdout
     assert not list(tmp_path.iterdir())
@@ -106,7 +107,7 @@ def test_demo_without_a_picture_needs_no_place_for_one(tmp_path):
 
 def test_demo_without_matplotlib_says_how_to_get_the_picture(tmp_path):
     prelude = "import sys; sys.modules['matplotlib'] = None"
-    result = run("demo", *SMALL, cwd=tmp_path, prelude=prelude)
+    result = run("demo", *SMALLEST, cwd=tmp_path, prelude=prelude)
     assert result.returncode == 0
     assert result.stderr == ""
     assert 0 <= mae_of("ISBOR", result.stdout) < 0.1
@@ -172,6 +173,6 @@ def test_unknown_commands_are_refused(tmp_path):
 
 def test_a_terminal_without_unicode_is_no_obstacle(tmp_path):
     prelude = "import sys; sys.stdout.reconfigure(encoding='ascii')"
-    result = run("demo", *SMALL, "--no-plot", cwd=tmp_path, prelude=prelude)
+    result = run("demo", *SMALLEST, "--no-plot", cwd=tmp_path, prelude=prelude)
     assert result.returncode == 0
     assert "True score" in result.stdout

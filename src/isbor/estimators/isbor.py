@@ -62,8 +62,8 @@ class ISBOR(LatentClassifier):
         Largest number of basis functions. None: no limit, except that a "mixed" model with an automatic
         number of searches has at most 200.
     n_members : int or "auto", default="auto"
-        Searches that a "mixed" model averages. "auto": two, or four if these have no more than 40
-        functions together; above 8,000 rows as many up to four as have no more than 200.
+        Searches that a "mixed" model averages. "auto": two, or as many up to four as have no more than
+        about 45 functions together; above 8,000 rows no more than 200.
     noise : "varying" or "constant", default="varying"
         Whether the noise of a "mixed" model may differ from row to row: its logarithm is then a sum of the
         same functions as the score. The other kinds, like the paper's model, have constant noise.

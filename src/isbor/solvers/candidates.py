@@ -67,12 +67,12 @@ class Directions:
     @classmethod
     def of(cls, gains: "Gains") -> "Directions":
         """Take them from what the gain of any function depends on."""
-        d = gains.terms.shape[1] // 2
-        columns = gains.terms[:, d : 2 * d].astype(np.float64)
-        columns -= gains.share @ columns
-        explained = gains.explained.T @ columns
-        sparsity = columns.T @ (gains.curvature[:, None] * columns) - explained.T @ explained
-        return cls(gains.delta @ columns, sparsity)
+        d = len(gains.terms) // 2
+        columns = gains.terms[d : 2 * d].astype(np.float64)
+        columns -= (columns @ gains.share)[:, None]
+        explained = columns @ gains.explained.T
+        sparsity = (columns * gains.curvature) @ columns.T - explained @ explained.T
+        return cls(columns @ gains.delta, sparsity)
 
     @property
     def strength(self) -> FloatArray:
@@ -95,11 +95,11 @@ class Directions:
 class Gains:
     """What the gain of a function depends on, at the rows of a sample; in single precision."""
 
-    terms: SingleArray  # (n, 2d + 1), the rows' (x², x, 1)
-    share: SingleArray  # (n,) weights of the rows, summing to one
-    curvature: SingleArray  # (n,) H
+    terms: SingleArray  # (2d + 1, n), the rows' (x², x, 1)
+    explained: SingleArray  # (M + r - 1, n), Σ^½ Bᵀ
     delta: SingleArray  # (n,) δ
-    explained: SingleArray  # (n, M + r - 1), B Σ^½
+    curvature: SingleArray  # (n,) H
+    share: SingleArray  # (n,) weights of the rows, summing to one
 
     @classmethod
     def of(cls, rows: TrainingRows, n_sample: int, model: SparseModel, workers: Workers) -> "Gains":
@@ -127,7 +127,7 @@ class Gains:
         slope = expansion.gradient - prior * np.concatenate([mode.weights, mode.thresholds])
         delta = weight * terms.score - towards @ factor.solve(slope)
         root = solve_triangular(factor.lower, np.diag(factor.scale), lower=True)
-        parts = (monomials(sample.X), weight / weight.sum(), curvature, delta, towards @ root.T)
+        parts = (monomials(sample.X), root @ towards.T, delta, curvature, weight / weight.sum())
         return cls(*(part.astype(np.float32) for part in parts))
 
     def values(self, functions: Functions, workers: Workers) -> FloatArray:
@@ -146,37 +146,38 @@ class Gains:
             values = of_part.at(self.terms)
             slopes = of_part.slopes(values)
             ratio = self._ratio(values)
-            by_value = self._by_value(ratio)
-            by_value -= np.outer(self.share, by_value.sum(axis=0))  # the functions are centred
-            by_value *= slopes
-            return _gain(ratio.x), self.terms.T @ by_value
+            slopes *= self._by_value(ratio)
+            return _gain(ratio.x), slopes @ self.terms.T
 
         parts = list(workers.map(batch, _batches(len(functions))))
-        by_coefficient = np.concatenate([part[1] for part in parts], axis=1).astype(np.float64)
+        by_coefficient = np.concatenate([part[1] for part in parts]).astype(np.float64)
         centres, metric = functions.parameter_gradient(by_coefficient)
         return np.concatenate([part[0] for part in parts]).astype(np.float64), centres, metric
 
     def _ratio(self, values: SingleArray) -> "_Ratio":
-        """Return Q²/S of functions from their values without offsets, (n, m)."""
-        phi = values - self.share @ values
-        quality = self.delta @ phi
-        projected = self.explained.T @ phi
-        phi *= self.curvature[:, None]
-        square = np.einsum("ij,ij->j", phi, values) - self.share @ values * phi.sum(axis=0)
-        sparsity = square - np.einsum("ij,ij->j", projected, projected)
+        """Return Q²/S of functions from their values without offsets, (m, n), which are overwritten."""
+        values -= (values @ self.share)[:, None]
+        projected = values @ self.explained.T
+        quality = values @ self.delta
+        curved = values * self.curvature
+        square = np.einsum("ij,ij->i", curved, values)
+        sparsity = square - np.einsum("ij,ij->i", projected, projected)
         resolved = sparsity > _COLLINEAR * np.maximum(square, 1e-30)
         s: SingleArray = np.where(resolved, sparsity, np.inf).astype(np.float32)
         x: SingleArray = quality**2 / s
-        return _Ratio(x, quality, s, phi, projected)
+        return _Ratio(x, quality, s, curved, projected)
 
     def _by_value(self, ratio: "_Ratio") -> SingleArray:
-        """Return the slopes of the gains in the functions' centred values, (n, m)."""
+        """Return the slopes of the gains in the functions' values, (m, n)."""
         x = ratio.x
-        rate = np.where(x > 1.0, 0.5 - 0.5 / np.maximum(x, 1.0), 0.5)
-        by_value: SingleArray = np.multiply.outer(self.delta, 2.0 * rate * ratio.quality / ratio.sparsity)
-        curved = ratio.curved - self.explained @ ratio.projected
-        curved *= 2.0 * rate * x / ratio.sparsity
-        by_value -= curved
+        rate: SingleArray = np.where(x > 1.0, 1.0 - 1.0 / np.maximum(x, 1.0), 1.0).astype(np.float32)
+        by_quality = rate * ratio.quality / ratio.sparsity
+        by_sparsity = rate * x / ratio.sparsity
+        by_projection: SingleArray = by_sparsity[:, None] * ratio.projected
+        by_value: SingleArray = by_projection @ self.explained
+        by_value += np.outer(by_quality, self.delta)
+        by_value -= by_sparsity[:, None] * ratio.curved
+        by_value -= np.outer(by_value.sum(axis=1), self.share)  # the functions are centred
         return by_value
 
 
@@ -187,8 +188,8 @@ class _Ratio:
     x: SingleArray  # (m,)
     quality: SingleArray  # (m,) Q
     sparsity: SingleArray  # (m,) S; infinite for a function that is collinear with those of the model
-    curved: SingleArray  # (n, m), Hφ
-    projected: SingleArray  # (M + r - 1, m), Σ^½ Bᵀφ
+    curved: SingleArray  # (m, n), Hφ
+    projected: SingleArray  # (m, M + r - 1), Σ^½ Bᵀφ
 
 
 def _gain(x: SingleArray) -> SingleArray:

@@ -15,7 +15,8 @@ nothing to offer, and what does not pay goes. If functions are still too many, t
 not: a model at its limit goes on exchanging functions for better ones.
 
 **Noise** that varies (`isbor.noise`) is fitted to the score at the end of each round, and the score to it. In
-between it is part of the data.
+between it is part of the data. It may be made of functions that a round deletes, and cost more than the round
+gained; the search goes on, and the best model is kept.
 """
 
 from dataclasses import dataclass, replace
@@ -86,18 +87,20 @@ def solve_mixed(
         n_rounds = settings.max_rounds if size == len(rows) else settings.first_rounds
         n_rounds = n_rounds if size <= settings.moving_rows else 1
         model = shrink(sample, model, terms, workers, recorder)
+        best = sample, model
         for _ in range(n_rounds):
             before = model.objective(terms.size_prior)
-            moved = _round(sample, model, proposals, terms, settings, workers, recorder)
+            model = _round(sample, model, proposals, terms, settings, workers, recorder)
+            rise = model.objective(terms.size_prior) - before
             if settings.varying_noise:
                 try:
-                    sample, moved = _with_noise(sample, moved, terms, settings, workers, recorder)
+                    sample, model = _with_noise(sample, model, terms, settings, workers, recorder)
                 except UnresolvedError:  # noise took the curvature from rows that told functions apart
                     break
-            model = moved
-            rise = model.objective(terms.size_prior) - before
+            best = max(best, (sample, model), key=lambda pair: pair[1].objective(terms.size_prior))
             if rise < max(settings.enough * abs(before), settings.enough_nats):
                 break
+        sample, model = best
         if size == len(rows):
             return model
         size = min(len(rows), size * settings.growth)
