@@ -25,6 +25,7 @@ from isbor.datasets import (
     make_saddle,
     saddle_labels,
 )
+from isbor.datasets.catalogue import BENCHMARKS
 from isbor.datasets.files import write_table
 
 CLASS_COUNTS = {
@@ -174,8 +175,8 @@ def test_cut_by_rank_refuses_what_it_cannot_cut():
 
 @pytest.mark.parametrize("name", CLASS_COUNTS)
 def test_benchmarks_have_their_rows_and_classes(data_dir, name):
-    if not (data_dir / benchmarks._BENCHMARKS[name].file).is_file():
-        pytest.skip(f"{benchmarks._BENCHMARKS[name].file} is not among the benchmark files")
+    if not (data_dir / BENCHMARKS[name].file).is_file():
+        pytest.skip(f"{BENCHMARKS[name].file} is not among the benchmark files")
     found = load_benchmark(name, data_home=data_dir, as_frame=False)
     assert_array_equal(np.bincount(found.target)[1:], CLASS_COUNTS[name])
     assert found.data.shape == (sum(CLASS_COUNTS[name]), N_FEATURES[name])
