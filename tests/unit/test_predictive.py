@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -69,6 +71,17 @@ def test_logarithms_agree_and_reach_into_the_tails():
     assert_allclose(np.exp(log_class_probabilities(SCORE, B)), p, rtol=1e-9, atol=1e-14)
     far = log_class_probabilities(score([-60.0], 0.0), B)[0]
     assert_allclose(far[-1], norm.logsf(61.5), rtol=1e-9)
+
+
+def test_a_lapse_bounds_probabilities_in_every_form():
+    lapsing = replace(SCORE, lapse=0.1)
+    p = class_probabilities(lapsing, B)
+    assert_allclose(p, 0.9 * class_probabilities(SCORE, B) + 0.025, rtol=1e-12)
+    assert_allclose(np.exp(log_class_probabilities(lapsing, B)), p, rtol=1e-9)
+    certain = replace(lapsing, variance=np.zeros(31))
+    for bound in credible_bands(certain, B, 0.9):
+        assert_allclose(bound, class_probabilities(certain, B), rtol=1e-9)
+    assert_allclose(np.exp(log_class_probabilities(replace(score([-60.0], 0.0), lapse=0.1), B)[0, -1]), 0.025)
 
 
 @pytest.mark.parametrize("loss", ["absolute", "zero_one", "quadratic"])
@@ -177,7 +190,7 @@ def test_variance_and_probabilities_against_importance_sampling(seed, gamma):
     assert m >= 1
     basis = dictionary.basis(model.functions.origin)
     new = 1.2 * rng.normal(size=(100, 2))
-    latent = LatentModel.average(prepare(rows, scaling, None)[1], [(basis, mode, None)]).score(new)
+    latent = LatentModel.average(prepare(rows, scaling, None)[1], [(basis, mode, None)], 150.0).score(new)
     mean, variance = latent.mean, latent.variance
     phi = basis(scaling(new))
 

@@ -130,8 +130,9 @@ class LatentClassifier(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
         loss : "absolute", "zero_one", "quadratic" or a cost matrix
             The loss whose expectation the label minimises: "absolute" gives the median of the predicted
-            distribution, the class whose thresholds enclose the score; "zero_one" its mode;
-            "quadratic" the class nearest to its mean; a matrix has cost[true, predicted].
+            distribution (lapses aside, see `predict_proba`), the class whose thresholds enclose the score;
+            "zero_one" its mode; "quadratic" the class nearest to its mean; a matrix has
+            cost[true, predicted].
 
         Returns
         -------
@@ -143,7 +144,9 @@ class LatentClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict P(y = k) for each row, columns as in `classes_`.
 
-        Uncertainty of the score is integrated over; rows sum to one.
+        Uncertainty of the score is integrated over; rows sum to one. A share 1/(n + 2) of labels is taken to
+        be lapses, drawn at random, n being the weight of the training rows: from n labels nobody can know
+        that the next is no surprise.
         """
         return self._map_rows(X, lambda score: class_probabilities(score, self._cuts))
 

@@ -306,14 +306,15 @@ class ISBOR(LatentClassifier):
         with Workers(self.n_jobs) as workers:
             selection, start = self._selection(table, plan, workers, callback)
             fit = fit_kind(selection.kind, table, plan, "fit", workers, callback, start)
-            latent = fit.latent()
+            total_weight = float(rows.weight.sum())
+            latent = fit.latent(total_weight)
             cuts = latent.thresholds
             if len(observed) < len(labels.classes):
                 cuts = insert_empty_levels(
                     cuts,
                     observed,
                     len(labels.classes),
-                    total_weight=float(rows.weight.sum()),
+                    total_weight=total_weight,
                     scores=map_scores(latent, X[weight > 0], _mean_and_spread, workers),
                 )
             centre, unit = _gauge(fit, latent, rows, workers)
