@@ -57,10 +57,11 @@ class Functions:
         of all of them, is fast.
         """
         values = self.coefficients().astype(terms.dtype, copy=False) @ terms
-        ramps, bumps = np.flatnonzero(self.ramp), np.flatnonzero(~self.ramp)
-        values[ramps] = np.tanh(values[ramps])
-        # A bump is at most one, whatever the rounding of its exponent.
-        values[bumps] = np.exp(np.minimum(values[bumps], 0.0))
+        ramps = np.flatnonzero(self.ramp)
+        rising = np.tanh(values[ramps])
+        np.minimum(values, 0.0, out=values)  # a bump is at most one, whatever the rounding of its exponent
+        np.exp(values, out=values)
+        values[ramps] = rising
         return values
 
     def slopes(self, values: NDArray[Real]) -> NDArray[Real]:

@@ -40,12 +40,12 @@ _SCALE_ROUNDS = 4
 _SCALE_STEPS = 20
 # With more rows than this, there is more to find and it pays to search longer.
 _MANY_ROWS = 8000
-# A committee of automatic size has no more members than this, and has more than two only if all have no more
-# functions together than this where rows are many, or this where they are not.
+# A committee of automatic size has no more members, and no more functions, than this.
 _MOST_MEMBERS = 4
 _MOST_FUNCTIONS = 200
+# Where rows are not many, it has more than two members only if they have no more functions than this. Then
+# all search for so many rounds; two that stay alone go on.
 _FEW_FUNCTIONS = 45
-# Where rows are not many, they search for so many rounds, and two that stay alone for all.
 _BROAD_ROUNDS = 2
 # No member of a committee has fewer functions than this because of a limit on all of them.
 _SMALLEST_MEMBER = 8
