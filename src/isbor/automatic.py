@@ -34,7 +34,7 @@ _SHARED_METRIC_ROWS = 2500  # with more, the kind "ard" is not tried
 _SEARCHED_COLUMNS = 1000  # with more, the kind "mixed" is not tried
 # A kind is clearly better if its score is higher by so many standard errors of the difference, and beyond
 # hope after the first fold if it is lower by so many.
-_CLEARLY = 1.0
+_CLEARLY = 0.5
 _HOPELESS = 4.0
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from isbor import ISBOR
+from isbor import ISBOR, kinds
 from isbor.metrics import log_loss, mean_absolute_error
 
 MIXED = {"basis": "mixed", "n_members": 2}
@@ -150,6 +150,40 @@ def test_the_objective_of_a_member_never_falls(fits):
         ):
             assert step.objective >= before.objective - 1e-6 * abs(before.objective)
         before = step
+
+
+def test_the_best_model_after_its_noise_was_fitted_is_kept(two_of_six):
+    model = ISBOR(basis="mixed", n_members=1).fit(*two_of_six[:2])
+    fitted = [step for step in model.trace_ if step.kind == "noise" and step.n_rows == len(two_of_six[0])]
+    assert len(fitted) > 1
+    best = max(fitted, key=lambda step: step.objective)
+    assert_allclose(model.log_evidence_, best.log_evidence)
+    assert model.n_relevance_ == best.n_active
+
+
+def test_small_members_get_company_and_large_ones_go_on(two_of_six, monkeypatch):
+    X, y = two_of_six[0][:200], two_of_six[1][:200]
+
+    def searched(model):
+        """Return how many functions each search began with, and how many its best model had."""
+        runs = {}
+        for step in model.trace_:
+            runs.setdefault(step.run, []).append(step)
+        return {
+            run: (
+                sum(step.kind == "start" for step in steps),
+                max((step for step in steps if step.kind == "noise"), key=lambda s: s.objective).n_active,
+            )
+            for run, steps in runs.items()
+        }
+
+    together = ISBOR(basis="mixed").fit(X, y)
+    assert len(together._latent.members) == len(searched(together)) == 4
+    monkeypatch.setattr(kinds, "_FEW_FUNCTIONS", 0)
+    alone = ISBOR(basis="mixed").fit(X, y)
+    assert len(alone._latent.members) == 2
+    runs = searched(alone)
+    assert [runs[3][0], runs[4][0]] == [runs[1][1], runs[2][1]]
 
 
 def test_a_mixed_model_is_an_average_that_survives_pickling(fits, two_of_six):
