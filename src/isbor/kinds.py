@@ -243,18 +243,21 @@ def _fit_mixed(
     seeds = np.random.SeedSequence(seed).spawn(max(2 * n_members, _MOST_MEMBERS))
     recorders: list[Recorder] = []
 
-    def search(numbers: range, n_rounds: int, starts: Sequence[SparseModel]) -> list[SparseModel]:
+    def search(numbers: range, how: MixedSettings, starts: Sequence[SparseModel]) -> list[SparseModel]:
         begun = [Recorder(stage, rows.source, callback, runs=k) for k in numbers]
         recorders.extend(begun)
-        for_rounds = replace(settings, max_rounds=n_rounds)
-        return solve_committee(rows, feature, for_rounds, [seeds[k] for k in numbers], begun, workers, starts)
+        return solve_committee(rows, feature, how, [seeds[k] for k in numbers], begun, workers, starts)
 
-    models = search(range(n_members), first_rounds, start.models if start else ())
+    first = replace(settings, max_rounds=first_rounds)
+    models = search(range(n_members), first, start.models if start else ())
     room = _with_room_for(models, len(rows)) if may_grow else n_members
     if room > n_members:
-        models += search(range(n_members, room), first_rounds, ())
+        left = _MOST_FUNCTIONS - sum(map(len, models))
+        others = replace(first, max_functions=left // (room - n_members))
+        models += search(range(n_members, room), others, ())
     elif first_rounds < n_rounds:
-        models = search(range(n_members, 2 * n_members), n_rounds - first_rounds, models)
+        rest = replace(settings, max_rounds=n_rounds - first_rounds)
+        models = search(range(n_members, 2 * n_members), rest, models)
     steps = tuple(step for recorder in recorders for step in recorder.steps)
     n_passes = sum(recorder.passes for recorder in recorders)
     return Fit("mixed", preparation, tuple(models), None, steps, n_passes)
