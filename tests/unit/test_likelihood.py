@@ -100,7 +100,7 @@ def exact(f, low, high):
 def test_against_many_digits(f):
     cases = [
         (f, low, low + gap)
-        for gap in (1e-8, 1e-6, 1e-3, 0.05, 0.3, 0.9, 1.1, 3.0, 10.0, 100.0, 1500.0)
+        for gap in (1e-8, 1e-6, 1e-3, 0.05, 0.3, 0.9, 1.0, 1.1, 3.9, 4.1, 10.0, 100.0, 1500.0)
         for low in (-gap / 2, 0.25)
     ]
     cases += [(f, -np.inf, t) for t in (-1.0, 2.0)] + [(f, t, np.inf) for t in (-1.0, 2.0)]
