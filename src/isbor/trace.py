@@ -34,7 +34,7 @@ class Step:
     pass_number: int  # from 1
     n_rows: int  # distinct rows that the pass ran on
     stage: Stage  # the comparison of kinds, the search for a width, or the fit proper
-    run: int  # from 1; within a run the objective rises from pass to pass on the same rows, at the same price
+    run: int  # from 1; in a run the objective rises from pass to pass: same rows, same price, same noise
 
     @property
     def objective(self) -> float:

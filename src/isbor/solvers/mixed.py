@@ -87,7 +87,7 @@ def solve_mixed(
         n_rounds = settings.max_rounds if size == len(rows) else settings.first_rounds
         n_rounds = n_rounds if size <= settings.moving_rows else 1
         model = shrink(sample, model, terms, workers, recorder)
-        best = sample, model
+        best = model
         for _ in range(n_rounds):
             before = model.objective(terms.size_prior)
             model = _round(sample, model, proposals, terms, settings, workers, recorder)
@@ -97,15 +97,14 @@ def solve_mixed(
                     sample, model = _with_noise(sample, model, terms, settings, workers, recorder)
                 except UnresolvedError:  # noise took the curvature from rows that told functions apart
                     break
-            best = max(best, (sample, model), key=lambda pair: pair[1].objective(terms.size_prior))
+            best = max(best, model, key=lambda found: found.objective(terms.size_prior))
             if rise < max(settings.enough * abs(before), settings.enough_nats):
                 break
-        sample, model = best
         if size == len(rows):
-            return model
+            return best
         size = min(len(rows), size * settings.growth)
         sample = rows.head(size)
-        sample, model = _on(sample, model, workers)
+        sample, model = _on(sample, best, workers)
 
 
 def _on(sample: TrainingRows, model: SparseModel, workers: Workers) -> tuple[TrainingRows, SparseModel]:
