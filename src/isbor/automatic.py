@@ -2,11 +2,13 @@
 
 Evidence ranks models within a kind. Across kinds it does not: the more a dictionary adapts to the rows, the
 more its evidence flatters it. So each kind is fitted to a part of the rows and asked for the probability of
-the labels of the rest, and the best score wins.
+the labels of the rest.
 
-Where rows are few, the parts are folds, each of which is held back once, and of kinds that do about as well
-the simplest is taken. Where rows are many, one part is held back and the kinds are compared on a sample of
-the rest; there the most adaptive is taken, which gains most from the rows that the sample leaves out.
+Where rows are few, the parts are folds, each of which is held back once. Few labels cannot tell kinds apart
+that do about as well, and their errors differ: such kinds are averaged, which is better than the luck of a
+choice. Where rows are many, one part is held back and the kinds are compared on a sample of the rest; of
+those that do about as well the most adaptive is taken, which gains most from the rows that the sample leaves
+out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,8 +20,9 @@ from numpy.typing import NDArray
 
 from isbor.arrays import FloatArray, IntArray
 from isbor.blocks import Workers
+from isbor.fits import Fit, Kind
 from isbor.inputs import TrainingRows
-from isbor.kinds import KINDS, Fit, Kind, Plan, Table, fit_kind
+from isbor.kinds import KINDS, Plan, Table, fit_kind
 from isbor.predictive import log_class_probabilities
 from isbor.trace import Callback
 
@@ -32,9 +35,11 @@ _HELD_ROWS = 4000
 _FEWEST_ROWS = 40  # with fewer, the simplest kind is taken
 _SHARED_METRIC_ROWS = 2500  # with more, the kind "ard" is not tried
 _SEARCHED_COLUMNS = 1000  # with more, the kind "mixed" is not tried
-# A kind is clearly better if its score is higher by so many standard errors of the difference, and beyond
-# hope after the first fold if it is lower by so many.
+# Where one kind is taken, another is clearly better if its score is higher by so many standard errors of the
+# difference; where kinds are averaged, those are that lack no more; a kind that lacks so many after the first
+# fold is beyond hope.
 _CLEARLY = 0.5
+_CLOSE = 1.0
 _HOPELESS = 4.0
 
 
@@ -52,11 +57,16 @@ class KindTrial:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The kinds that were compared, and the winner."""
+    """The kinds that were compared, and what came of it."""
 
-    kind: Kind
+    kinds: tuple[Kind, ...]  # more than one are averaged
     trials: tuple[KindTrial, ...]
     reason: str
+
+    @property
+    def kind(self) -> str:
+        """The kinds in words, as "rbf" or "rbf + mixed"."""
+        return " + ".join(self.kinds)
 
     def __str__(self) -> str:
         lines = [f"{self.kind}: {self.reason}"]
@@ -75,13 +85,14 @@ def choose_kind(
 ) -> tuple[Selection, Fit | None]:
     """Compare the kinds on rows that were held back.
 
-    Return the verdict, and where rows are many the winner's fit to a sample, to start from.
+    Return the verdict, and where rows are many the winner's fit to a sample, to start from. Where the number
+    of functions is limited one kind gets all of them.
     """
     rows = table.rows
     n = len(rows)
     if n < _FEWEST_ROWS:
         reason = f"{n} distinct rows are too few to compare kinds; this is the simplest."
-        return Selection("rbf", (), reason), None
+        return Selection(("rbf",), (), reason), None
     parts = list(_folds(rows) if n <= _FOLDED_ROWS else _one_part(rows))
     members = 2 if plan.n_members is None else plan.n_members
     quick = replace(plan, patience=0, n_members=members, preliminary=len(parts) == 1)
@@ -98,14 +109,24 @@ def choose_kind(
             found[kind].append(_held_back(of_part[kind], training.rows, held))
             fits[kind] = of_part[kind].renumbered(train)
         kinds = _hopeful(kinds, found)
-    selection = _verdict(found, len(parts))
-    return selection, fits[selection.kind] if len(parts) == 1 else None
+    trials = _trials(found)
+    if len(parts) == 1:
+        # A kind that adapts more gains more from the rows that a sample leaves out.
+        selection = _one_of(trials, "on labels held back from a sample", adaptive=True)
+        return selection, fits[selection.kinds[0]]
+    where = f"on labels held back ({len(parts)} folds)"
+    if plan.max_vectors is not None:
+        return _one_of(trials, where, adaptive=False), None
+    return _average_of(trials, where), None
 
 
 def _is_tried(kind: Kind, table: Table) -> bool:
-    """Whether a kind is worth its time: scales for many rows, or a search among many columns, may not be."""
+    """Whether a kind is worth its time: scales for many rows, or a search among many columns, may not be.
+
+    With one column its scale is the width.
+    """
     n, d = table.rows.X.shape
-    limits = {"rbf": True, "ard": n <= _SHARED_METRIC_ROWS, "mixed": d <= _SEARCHED_COLUMNS}
+    limits = {"rbf": True, "ard": n <= _SHARED_METRIC_ROWS and d > 1, "mixed": d <= _SEARCHED_COLUMNS}
     return bool(limits[kind])
 
 
@@ -151,7 +172,7 @@ def _hopeful(kinds: Sequence[Kind], found: dict[Kind, list[_Held]]) -> list[Kind
     return [kind for kind, (deficit, error) in lacks.items() if deficit <= _HOPELESS * error]
 
 
-def _verdict(found: dict[Kind, list[_Held]], n_parts: int) -> Selection:
+def _trials(found: dict[Kind, list[_Held]]) -> list[KindTrial]:
     best = _best(found)
     trials = []
     for kind, held in found.items():
@@ -163,18 +184,28 @@ def _verdict(found: dict[Kind, list[_Held]], n_parts: int) -> Selection:
         )
         n_vectors = float(np.mean([h.n_functions for h in held]))
         trials.append(KindTrial(kind, score, deficit, error, n_vectors, len(held)))
-    folded = n_parts > 1
-    # A kind that adapts more gains more from the rows that a sample leaves out.
-    preferred = trials if folded else reversed(trials)
+    return trials
+
+
+def _one_of(trials: Sequence[KindTrial], where: str, *, adaptive: bool) -> Selection:
+    """Take the most adaptive kind, or the simplest, that no other is clearly better than."""
+    preferred = reversed(trials) if adaptive else trials
     winner = next(trial for trial in preferred if trial.deficit <= _CLEARLY * trial.standard_error)
-    where = f"on labels held back ({n_parts} folds)" if folded else "on labels held back from a sample"
-    if winner.kind == best:
-        reason = f"the best log score {where}."
-    elif folded:
-        reason = f"simpler than {best}, whose log score {where} is not clearly better."
-    else:
-        reason = f"more adaptive than {best}, whose log score {where} is not clearly better."
-    return Selection(winner.kind, tuple(trials), reason)
+    best = min(trials, key=lambda trial: trial.deficit)
+    reason = f"the best log score {where}."
+    if winner is not best:
+        advantage = "more adaptive" if adaptive else "simpler"
+        reason = f"{advantage} than {best.kind}, whose log score {where} is not clearly better."
+    return Selection((winner.kind,), tuple(trials), reason)
+
+
+def _average_of(trials: Sequence[KindTrial], where: str) -> Selection:
+    """Average the kinds whose score is close to the best."""
+    close = tuple(trial.kind for trial in trials if trial.deficit <= _CLOSE * trial.standard_error)
+    reason = f"the best log score {where}"
+    if len(close) > 1:
+        reason = f"averaged, as none has a clearly better log score {where}"
+    return Selection(close, tuple(trials), f"{reason}.")
 
 
 _Part: TypeAlias = tuple[

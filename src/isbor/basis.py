@@ -110,6 +110,13 @@ class Functions:
             np.concatenate([self.cost, others.cost]),
         )
 
+    def moved(self, columns: IntArray, places: IntArray, n_columns: int) -> Self:
+        """Return the functions of rows that have some of the columns at other places, and others besides."""
+        centres, metric = np.zeros((2, len(self), n_columns))
+        centres[:, places] = self.centres[:, columns]
+        metric[:, places] = self.metric[:, columns]
+        return replace(self, centres=centres, metric=metric)
+
     def centred_on(self, rows: TrainingRows) -> Self:
         """Return the functions with offsets that make their means over a sample of the rows zero."""
         sample = rows.head(_REFERENCE_ROWS)

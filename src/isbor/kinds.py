@@ -9,16 +9,16 @@ mixed   functions with centres and metrics of their own, an average of several s
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isbor.arrays import FloatArray, IntArray
+from isbor.arrays import IntArray
 from isbor.basis import RowDictionary
 from isbor.blocks import Workers
+from isbor.fits import Fit, Kind
 from isbor.inputs import Scaling, TrainingRows
-from isbor.predictive import LatentModel
 from isbor.selection import Chosen, WidthTrial, choose_width
 from isbor.solvers.ascent import share_metric
 from isbor.solvers.committee import solve_committee
@@ -26,12 +26,11 @@ from isbor.solvers.gram import GramSettings, solve_gram
 from isbor.solvers.mixed import MixedSettings
 from isbor.solvers.model import Recorder, SparseModel, initial_model, resettle
 from isbor.solvers.sequential import solve_sequential
-from isbor.trace import Callback, Stage, Step, StopReason
+from isbor.trace import Callback, Stage, Step
 from isbor.warps import Preparation, prepare
 
-__all__ = ["KINDS", "Fit", "Kind", "Plan", "Table", "fit_kind"]
+__all__ = ["KINDS", "Plan", "Table", "fit_kind", "fit_kinds"]
 
-Kind: TypeAlias = Literal["rbf", "ard", "mixed"]
 KINDS: tuple[Kind, ...] = ("rbf", "ard", "mixed")  # the simplest first
 
 # Scales are learned on at most so many rows, in so many rounds of selection and ascent.
@@ -93,36 +92,23 @@ class Plan:
         return np.inf if self.max_vectors is None else self.max_vectors
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """A fitted model of one kind."""
+def fit_kinds(
+    kinds: Sequence[Kind],
+    table: Table,
+    plan: Plan,
+    workers: Workers,
+    callback: Callback | None,
+    start: Fit | None = None,
+) -> Fit:
+    """Fit models of some kinds to a table, the simplest first, and return their average.
 
-    kind: Kind
-    preparation: Preparation
-    models: tuple[SparseModel, ...]
-    gamma: float | FloatArray | None  # the common width or metric, if there is one
-    steps: tuple[Step, ...]
-    n_passes: int
-    width_trials: tuple[WidthTrial, ...] = ()
-    reason: StopReason = StopReason.CONVERGED
-
-    @property
-    def n_functions(self) -> int:
-        """Functions of all members."""
-        return sum(map(len, self.models))
-
-    def renumbered(self, rows: IntArray) -> "Fit":
-        """Return the fit to some rows of a table, as a start for a fit to all of them."""
-        models = [
-            replace(model, functions=replace(model.functions, origin=rows[model.functions.origin]))
-            for model in self.models
-        ]
-        return replace(self, models=tuple(models))
-
-    def latent(self, total_weight: float) -> LatentModel:
-        """Return the model that predicts, after training on rows of some weight."""
-        fitted = [(model.functions, model.mode, model.noise_weights) for model in self.models]
-        return LatentModel.average(self.preparation, fitted, total_weight)
+    `start` is a fit of the only kind to some of the rows.
+    """
+    fits: dict[Kind, Fit] = {}
+    for kind in kinds:
+        begin = fits.get("rbf") if kind == "ard" else start
+        fits[kind] = fit_kind(kind, table, plan, "fit", workers, callback, begin)
+    return Fit.average(list(fits.values()))
 
 
 def fit_kind(
@@ -175,7 +161,7 @@ def _fit_one_width(
         functions = replace(model.functions, centres=centres, metric=np.full(centres.shape, gamma))
         model = replace(model, functions=functions)
     steps = (*recorder.earlier, *recorder.steps)
-    return Fit("rbf", _plain(table), (model,), gamma, steps, recorder.passes, trials, reason)
+    return Fit(("rbf",), _plain(table), (model,), (1.0,), gamma, steps, recorder.passes, trials, reason)
 
 
 def _fit_shared_metric(
@@ -187,14 +173,17 @@ def _fit_shared_metric(
     start: Fit | None,
 ) -> Fit:
     rows = table.rows
-    if start is None or start.kind != "rbf":
+    earlier: tuple[Step, ...] = ()
+    n_passes = 0
+    if start is None:
         start = _fit_one_width(table, replace(plan, patience=0, max_vectors=None), stage, workers, callback)
+        earlier, n_passes = start.steps, start.n_passes
     dictionary = RowDictionary(rows, float(np.asarray(start.gamma)))
     settings = _gram_settings(rows, plan)
     n_levels = int(rows.y.max()) + 1
     sample = rows.head(max(_SCALE_ROWS, 4 * n_levels))
     quick = replace(settings, first_rows=len(sample), patience=0, max_functions=np.inf)
-    recorder = Recorder(stage, rows.source, callback, start.steps)
+    recorder = Recorder(stage, rows.source, callback, earlier)
     model = resettle(sample, dictionary, start.models[0], workers)
     for _ in range(_SCALE_ROUNDS):
         before = model.objective(plan.size_prior)
@@ -209,8 +198,9 @@ def _fit_shared_metric(
     model, reason = solve_gram(rows, dictionary, model, settings, workers, recorder)
     steps = (*recorder.earlier, *recorder.steps)
     metric = np.broadcast_to(np.asarray(dictionary.gamma, dtype=np.float64), rows.X.shape[1:]).copy()
-    n_passes = start.n_passes + recorder.passes
-    return Fit("ard", _plain(table), (model,), metric, steps, n_passes, start.width_trials, reason)
+    n_passes += recorder.passes
+    trials = start.width_trials
+    return Fit(("ard",), _plain(table), (model,), (1.0,), metric, steps, n_passes, trials, reason)
 
 
 def _fit_mixed(
@@ -260,7 +250,8 @@ def _fit_mixed(
         models = search(range(n_members, 2 * n_members), rest, models)
     steps = tuple(step for recorder in recorders for step in recorder.steps)
     n_passes = sum(recorder.passes for recorder in recorders)
-    return Fit("mixed", preparation, tuple(models), None, steps, n_passes)
+    shares = (1.0 / len(models),) * len(models)
+    return Fit(("mixed",), preparation, tuple(models), shares, None, steps, n_passes)
 
 
 def _with_room_for(models: Sequence[SparseModel], n_rows: int) -> int:

@@ -76,6 +76,7 @@ class Member:
     whitening: FloatArray  # (m, m), v = ‖whitening · φ‖²
     shift: float  # added to the score, so that all members' thresholds have the same mean
     noise_weights: FloatArray  # (m,) of the functions in the log of the noise
+    share: float  # in the average; all members' together are 1
 
     def score(self, prepared: FloatArray) -> Score:
         """Return the score at prepared rows."""
@@ -89,8 +90,9 @@ class Member:
 class LatentModel:
     """The fitted score: a Gaussian at every row, the average of one or more members.
 
-    Members are models of the same rows that different searches led to. Their average is again a sum of
-    functions; its variance is the members' own plus that between them, and its noise the mean of theirs.
+    Members are models of the same rows that different searches, or different kinds of dictionary, led to.
+    Their average is again a sum of functions; its variance is the members' own plus that between them, and
+    its noise the mean of theirs.
     """
 
     prepare: Preparation
@@ -103,6 +105,7 @@ class LatentModel:
         cls,
         prepare: Preparation,
         fitted: Sequence[tuple[Functions, Mode, FloatArray | None]],
+        shares: Sequence[float],
         total_weight: float,
     ) -> "LatentModel":
         """Take weights and their covariances given the thresholds from modes.
@@ -110,15 +113,15 @@ class LatentModel:
         The third part of each are the functions' weights in the log of the noise, if it varies. The total
         weight is that of the training rows.
         """
-        thresholds = np.mean([mode.thresholds for _, mode, _ in fitted], axis=0)
+        thresholds = np.average([mode.thresholds for _, mode, _ in fitted], axis=0, weights=shares)
         members = []
-        for functions, mode, noise in fitted:
+        for (functions, mode, noise), share in zip(fitted, shares, strict=True):
             m = len(functions)
             factor = factorise(mode.expansion.precision[:m, :m] + np.diag(mode.alpha))
             whitening = solve_triangular(factor.lower, np.diag(factor.scale), lower=True) if m else np.eye(0)
             shift = float(np.mean(thresholds - mode.thresholds)) if len(fitted) > 1 else 0.0
             noise_weights = np.zeros(m) if noise is None else noise
-            members.append(Member(functions, mode.weights, whitening, shift, noise_weights))
+            members.append(Member(functions, mode.weights, whitening, shift, noise_weights, share))
         return cls(prepare, tuple(members), thresholds, lapse=1.0 / (total_weight + 2.0))
 
     @property
@@ -133,10 +136,12 @@ class LatentModel:
     def prepared_score(self, prepared: FloatArray) -> Score:
         """Return the score at prepared rows."""
         scores = [member.score(prepared) for member in self.members]
+        shares = np.array([member.share for member in self.members])
         means = np.stack([score.mean for score in scores])
-        variance = np.mean([score.variance for score in scores], axis=0) + means.var(axis=0)
-        noise = np.mean([score.noise for score in scores], axis=0)
-        return Score(means.mean(axis=0), variance, noise, self.lapse)
+        mean = shares @ means
+        variance = shares @ (np.stack([score.variance for score in scores]) + (means - mean) ** 2)
+        noise = shares @ np.stack([score.noise for score in scores])
+        return Score(mean, variance, noise, self.lapse)
 
 
 def class_probabilities(score: Score, thresholds: FloatArray) -> FloatArray:

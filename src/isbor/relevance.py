@@ -31,7 +31,9 @@ def feature_relevance(
     sample = rows.head(_SAMPLE)
     share = sample.weight / sample.weight.sum()
     prepared = latent.prepare.widen(sample.X)
-    slope = np.mean([_slopes(m.functions, m.weights, prepared) for m in latent.members], axis=0)
+    slope = np.zeros(prepared.shape)
+    for member in latent.members:
+        slope += member.share * _slopes(member.functions, member.weights, prepared)
     mean = share @ prepared
     slope *= np.sqrt(share @ (prepared - mean) ** 2)
     # A column and its warp are one.

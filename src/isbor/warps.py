@@ -88,6 +88,10 @@ class Preparation:
             wide[:, p] = scaled[:, j] if warp is None else warp(scaled[:, j])
         return wide
 
+    def plain_columns(self) -> IntArray:
+        """Return the prepared columns that are not warped."""
+        return np.flatnonzero([warp is None for warp in self.warps])
+
     def centres(self, prepared: FloatArray, used: NDArray[np.bool_]) -> FloatArray:
         """Return points in the units of the table; where a feature is used in two ways the plain one counts.
 

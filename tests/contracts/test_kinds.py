@@ -80,6 +80,24 @@ def test_the_default_chooses_and_says_why(two_of_six, fits):
     assert loss < np.mean(single)
 
 
+def test_kinds_that_labels_cannot_tell_apart_are_averaged():
+    """The score is one round bump, which every kind has among its functions."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 2))
+    y = np.digitize(3 * np.exp(-0.5 * (X**2).sum(axis=1)) + 0.5 * rng.normal(size=120), [0.5, 1.5])
+    model = ISBOR().fit(X, y)
+    assert len(model.selection_.kinds) > 1
+    assert "averaged" in str(model.selection_)
+    assert model.kind_ == " + ".join(model.selection_.kinds)
+    assert len(model.coef_) == len(model.alpha_) == len(model.relevance_vectors_) == model.n_relevance_
+    score = model.latent(X)
+    assert_allclose([score.mean(), score.std()], [0.0, 1.0], atol=1e-9)
+    assert ISBOR().fit(X[:, :1], y).selection_.trials[1].kind == "mixed"  # one column needs no "ard"
+    limited = ISBOR(max_vectors=3).fit(X, y)
+    assert len(limited.selection_.kinds) == 1
+    assert limited.n_relevance_ <= 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "kind"),
     [

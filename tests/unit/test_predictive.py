@@ -190,7 +190,9 @@ def test_variance_and_probabilities_against_importance_sampling(seed, gamma):
     assert m >= 1
     basis = dictionary.basis(model.functions.origin)
     new = 1.2 * rng.normal(size=(100, 2))
-    latent = LatentModel.average(prepare(rows, scaling, None)[1], [(basis, mode, None)], 150.0).score(new)
+    latent = LatentModel.average(prepare(rows, scaling, None)[1], [(basis, mode, None)], [1.0], 150.0).score(
+        new
+    )
     mean, variance = latent.mean, latent.variance
     phi = basis(scaling(new))
 

@@ -17,8 +17,9 @@ from isbor.arrays import FloatArray, IntArray, LabelArray
 from isbor.automatic import Selection, choose_kind
 from isbor.blocks import Workers, row_blocks
 from isbor.estimators.base import LatentClassifier, all_or_nothing, map_scores, row_weights
+from isbor.fits import Fit, Kind
 from isbor.inputs import TrainingRows, canonical_rows
-from isbor.kinds import Fit, Kind, Plan, Table, fit_kind
+from isbor.kinds import Plan, Table, fit_kinds
 from isbor.labels import encode_labels, observed_levels
 from isbor.predictive import LatentModel, Score, insert_empty_levels
 from isbor.relevance import feature_relevance
@@ -46,8 +47,9 @@ class ISBOR(LatentClassifier):
         rows. "mixed": functions with centres and metrics of their own, on one, two, three or more features,
         found by search and improved along the gradient of the log evidence; the score is an average of
         `n_members` searches. "auto" compares the kinds (and "rbf" with metric="ard" where rows are few) by
-        the probability they give to labels that are held back; see `selection_`. A given `gamma`,
-        metric="ard" or solver="sequential" mean rows as centres.
+        the probability they give to labels that are held back, and averages kinds that these labels cannot
+        tell apart (with `max_vectors` it takes the simplest of them, above 2,500 rows the most adaptive);
+        see `selection_`. A given `gamma`, metric="ard" or solver="sequential" mean rows as centres.
     metric : "isotropic" or "ard", default="isotropic"
         For rows as centres: one width, or one scale for each feature, shared by all functions and learned
         by the gradient of the log evidence.
@@ -109,10 +111,10 @@ class ISBOR(LatentClassifier):
     sigma_ : float
         Typical standard deviation of the noise in these units: noise to signal. `noise_scale` returns that
         of each row.
-    kind_ : "rbf", "ard" or "mixed"
-        The kind of basis functions.
+    kind_ : str
+        The kind of basis functions: "rbf", "ard" or "mixed", or several that are averaged, as "rbf + mixed".
     selection_ : Selection
-        The kinds that were compared and why this one won; prints as a table.
+        The kinds that were compared and what came of it; prints as a table.
     feature_relevance_ : ndarray of shape (n_features,)
         Mean squared slope of the score along each feature, in units of its spread; sums to one.
     coef_ : ndarray of shape (n_relevance_,)
@@ -133,7 +135,7 @@ class ISBOR(LatentClassifier):
     feature_scale_ : ndarray of shape (n_columns,)
         Standard deviations that the columns are divided by; infinite for a constant one.
     log_evidence_ : float
-        Laplace approximation of the log marginal likelihood; the members' mean for "mixed".
+        Laplace approximation of the log marginal likelihood; the members' mean in an average.
     n_iter_ : int
         Passes (gram) or moves (sequential) made, those of vain restarts included.
     trace_ : tuple of Step
@@ -203,7 +205,7 @@ class ISBOR(LatentClassifier):
     relevance_: IntArray
     n_relevance_: int
     gamma_: float | FloatArray | None
-    kind_: Kind
+    kind_: str
     selection_: Selection
     feature_relevance_: FloatArray
     feature_scale_: FloatArray
@@ -305,7 +307,7 @@ class ISBOR(LatentClassifier):
         callback = self._progress()
         with Workers(self.n_jobs) as workers:
             selection, start = self._selection(table, plan, workers, callback)
-            fit = fit_kind(selection.kind, table, plan, "fit", workers, callback, start)
+            fit = fit_kinds(selection.kinds, table, plan, workers, callback, start)
             total_weight = float(rows.weight.sum())
             latent = fit.latent(total_weight)
             cuts = latent.thresholds
@@ -326,10 +328,10 @@ class ISBOR(LatentClassifier):
         self.thresholds_ = (cuts - centre) / unit
         self.sigma_ = 1.0 / unit
         self.selection_ = selection
-        self.kind_ = fit.kind
+        self.kind_ = selection.kind
         self._describe_functions(fit, table, X)
         self.feature_relevance_ = feature_relevance(latent, rows, feature, self.n_features_in_)
-        self.log_evidence_ = float(np.mean([model.log_evidence for model in fit.models]))
+        self.log_evidence_ = float(np.dot(fit.shares, [model.log_evidence for model in fit.models]))
         self.n_iter_ = fit.n_passes
         self.trace_ = fit.steps
         self.width_trials_ = fit.width_trials
@@ -338,14 +340,14 @@ class ISBOR(LatentClassifier):
     def _describe_functions(self, fit: Fit, table: Table, X: FloatArray) -> None:
         """Set what tells the functions of the score apart, in the units of the table and of the score."""
         members, scaling, unit = self._latent.members, table.scaling, self._unit
-        share = 1.0 / len(members)
-        self.coef_ = np.concatenate([share * member.weights for member in members]) / unit
+        self.coef_ = np.concatenate([member.share * member.weights for member in members]) / unit
         offsets = [member.shift - member.functions.offset @ member.weights for member in members]
-        self.intercept_ = (float(np.mean(offsets)) - self._centre) / unit
-        self.alpha_ = np.concatenate([model.mode.alpha for model in fit.models]) * (unit / share) ** 2
+        self.intercept_ = (float(np.dot(fit.shares, offsets)) - self._centre) / unit
+        alphas = [model.mode.alpha / share**2 for model, share in zip(fit.models, fit.shares, strict=True)]
+        self.alpha_ = np.concatenate(alphas) * unit**2
         functions = [model.functions for model in fit.models]
         self.relevance_ = table.rows.source[np.concatenate([some.origin for some in functions])]
-        if fit.kind == "mixed":
+        if "mixed" in fit.kinds:
             self.relevance_vectors_ = np.concatenate(
                 [fit.preparation.centres(some.centres, some.metric != 0.0) for some in functions]
             )
@@ -362,13 +364,13 @@ class ISBOR(LatentClassifier):
         """Return the kind of dictionary, the one asked for or the best, and a fit to start from."""
         if self.basis != "auto":
             kind: Kind = "mixed" if self.basis == "mixed" else "ard" if self.metric == "ard" else "rbf"
-            return Selection(kind, (), "asked for."), None
+            return Selection((kind,), (), "asked for."), None
         if self.metric == "ard":
-            return Selection("ard", (), "asked for by metric='ard'."), None
+            return Selection(("ard",), (), "asked for by metric='ard'."), None
         if self.gamma != "evidence":
-            return Selection("rbf", (), "a width was given."), None
+            return Selection(("rbf",), (), "a width was given."), None
         if self.solver == "sequential":
-            return Selection("rbf", (), "the sequential solver has no other."), None
+            return Selection(("rbf",), (), "the sequential solver has no other."), None
         return choose_kind(table, plan, workers, callback)
 
     def _plan(self, salt: int) -> Plan:
