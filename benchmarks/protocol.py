@@ -19,7 +19,6 @@ from skordinal.classifiers import KDLOR, SVOR
 from benchmarks.models import BoostedTrees, logistic_at, svor
 from benchmarks.report import progress
 from benchmarks.results import Key, Measures, Store
-from benchmarks.sets import TRAINING_ROWS
 from isbor import ISBOR
 from isbor.arrays import FloatArray, IntArray
 from isbor.datasets import load_benchmark
@@ -47,6 +46,16 @@ __all__ = [
 Parameters: TypeAlias = Mapping[str, float]
 Grid: TypeAlias = Sequence[Parameters]
 
+# Rows that the paper trains on.
+TRAINING_ROWS = {
+    "bs": 468,
+    "swd": 750,
+    "marketing": 6744,
+    "bank": 8142,
+    "computer": 8092,
+    "calhouse": 20490,
+    "census": 22584,
+}
 SETS = tuple(TRAINING_ROWS)
 PROTOCOLS = ("70/30", "paper")
 N_SPLITS = 20

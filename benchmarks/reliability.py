@@ -9,10 +9,9 @@ from pathlib import Path
 import matplotlib
 
 from benchmarks.comparison import JUDGED_ON_PAPER
-from benchmarks.protocol import MODELS
+from benchmarks.protocol import MODELS, SETS
 from benchmarks.report import print_table, progress
 from benchmarks.results import STORE, Key, Store
-from benchmarks.sets import TRAINING_ROWS
 from isbor.plots import CalibrationDisplay
 
 matplotlib.use("Agg")
@@ -28,7 +27,7 @@ def main() -> None:
 
     store = Store(options.store)
     forecasts = {}
-    for name in TRAINING_ROWS:
+    for name in SETS:
         protocol = "paper" if name in JUDGED_ON_PAPER else "70/30"
         forecast = store.forecast(Key(protocol, name, MODELS["isbor"].name))
         if forecast is None:
