@@ -22,6 +22,7 @@ __all__ = ["CalibrationDisplay"]
 Thresholds: TypeAlias = Literal["auto", "each", "pooled"]
 
 _MOST_CLASSES = 8  # with more, one curve a threshold is not legible
+_FEW_CURVES = 4  # of which all names fit above the diagonal
 _STRIP_SHARE = 0.17  # of the height of the axes, and the gap above it
 _GAP_SHARE = 0.035
 _MARKERS = "osD^vPX"
@@ -235,8 +236,13 @@ class CalibrationDisplay:
         )
         ax.grid(color="0.9", linewidth=0.8)
         ax.set_axisbelow(True)
+        # Above the diagonal there is room for a few lines of text; many have to be small.
+        small: dict[str, Any] = {"fontsize": "x-small", "title_fontsize": "small", "labelspacing": 0.2}
         self.legend_ = ax.legend(
-            loc="best", title=f"bars: {100 * self.confidence:g} % intervals", alignment="left"
+            loc="upper left",
+            title=f"bars: {100 * self.confidence:g} % intervals",
+            alignment="left",
+            **(small if len(self.curves) > _FEW_CURVES else {}),
         )
         for text in self.legend_.get_texts():
             text.set_parse_math(False)  # a dollar is a dollar
