@@ -39,7 +39,7 @@ _SEARCHED_COLUMNS = 1000  # with more, the kind "mixed" is not tried
 # difference; where kinds are averaged, those are that lack no more; a kind that lacks so many after the first
 # fold is beyond hope.
 _CLEARLY = 0.5
-_CLOSE = 1.0
+_CLOSE = 1.5
 _HOPELESS = 4.0
 
 
