@@ -35,12 +35,10 @@ _HELD_ROWS = 4000
 _FEWEST_ROWS = 40  # with fewer, the simplest kind is taken
 _SHARED_METRIC_ROWS = 2500  # with more, the kind "ard" is not tried
 _SEARCHED_COLUMNS = 1000  # with more, the kind "mixed" is not tried
-# Where one kind is taken, another is clearly better if its score is higher by so many standard errors of the
-# difference; where kinds are averaged, those are that lack no more; a kind that lacks so many after the first
-# fold is beyond hope.
-_CLEARLY = 0.5
-_CLOSE = 1.5
-_HOPELESS = 4.0
+# In standard errors of the difference between two scores:
+_CLEARLY = 0.5  # where one kind is taken, a better one is clearly so from here
+_CLOSE = 1.5  # where kinds are averaged, the best and all that lack no more
+_HOPELESS = 4.0  # a kind that lacks more after the first fold is given up
 
 
 @dataclass(frozen=True, slots=True)
