@@ -93,7 +93,7 @@ def choose_kind(
         return Selection(("rbf",), (), reason), None
     parts = list(_folds(rows) if n <= _FOLDED_ROWS else _one_part(rows))
     members = 2 if plan.n_members is None else plan.n_members
-    quick = replace(plan, patience=0, n_members=members, preliminary=len(parts) == 1)
+    quick = replace(plan, patience=0, n_members=members, preliminary=True)
     kinds = [kind for kind in KINDS if _is_tried(kind, table)]
     found: dict[Kind, list[_Held]] = {kind: [] for kind in kinds}
     fits: dict[Kind, Fit] = {}

@@ -79,7 +79,7 @@ class Plan:
     n_members: int | None  # None: two, or more where that is worth the time
     seed: int
     varying_noise: bool = True  # where the kind knows of it
-    preliminary: bool = False  # another fit is to go on from this one
+    preliminary: bool = False  # another fit is to follow: a short search will do
 
     @property
     def has_automatic_size(self) -> bool:
