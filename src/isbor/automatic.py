@@ -26,7 +26,7 @@ from isbor.kinds import KINDS, Plan, Table, fit_kind
 from isbor.predictive import log_class_probabilities
 from isbor.trace import Callback
 
-__all__ = ["KindTrial", "Selection", "choose_kind"]
+__all__ = ["KindTrial", "Selection", "choose_kinds"]
 
 _FOLDS = 3
 _FOLDED_ROWS = 2500  # with more rows, one part is held back
@@ -78,7 +78,7 @@ class Selection:
         return "\n".join(lines)
 
 
-def choose_kind(
+def choose_kinds(
     table: Table, plan: Plan, workers: Workers, callback: Callback | None
 ) -> tuple[Selection, Fit | None]:
     """Compare the kinds on rows that were held back.

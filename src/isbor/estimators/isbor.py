@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from isbor.arrays import FloatArray, IntArray, LabelArray
-from isbor.automatic import Selection, choose_kind
+from isbor.automatic import Selection, choose_kinds
 from isbor.blocks import Workers, row_blocks
 from isbor.estimators.base import LatentClassifier, all_or_nothing, map_scores, row_weights
 from isbor.fits import Fit, Kind
@@ -371,7 +371,7 @@ class ISBOR(LatentClassifier):
             return Selection(("rbf",), (), "a width was given."), None
         if self.solver == "sequential":
             return Selection(("rbf",), (), "the sequential solver has no other."), None
-        return choose_kind(table, plan, workers, callback)
+        return choose_kinds(table, plan, workers, callback)
 
     def _plan(self, salt: int) -> Plan:
         return Plan(
