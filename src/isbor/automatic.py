@@ -4,15 +4,15 @@ Evidence ranks models within a kind. Across kinds it does not: the more a dictio
 more its evidence flatters it. So each kind is fitted to a part of the rows and asked for the probability of
 the labels of the rest.
 
-Where rows are few, the parts are folds, each of which is held back once. Few labels cannot tell kinds apart
-that do about as well, and their errors differ: such kinds are averaged, which is better than the luck of a
-choice. Where rows are many, one part is held back and the kinds are compared on a sample of the rest; of
-those that do about as well the most adaptive is taken, which gains most from the rows that the sample leaves
-out.
+Where rows are few, the parts are folds, each of which is held back once. Kinds err on different rows, so
+their averages are compared as well, and of all that does about as well the simplest is taken: one kind rather
+than an average. Where rows are many, one part is held back and the kinds are compared on a sample of the
+rest; there the most adaptive is taken, which gains most from the rows that the sample leaves out.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TypeAlias
 
 import numpy as np
@@ -36,21 +36,25 @@ _FEWEST_ROWS = 40  # with fewer, the simplest kind is taken
 _SHARED_METRIC_ROWS = 2500  # with more, the kind "ard" is not tried
 _SEARCHED_COLUMNS = 1000  # with more, the kind "mixed" is not tried
 # In standard errors of the difference between two scores:
-_CLEARLY = 0.5  # where one kind is taken, a better one is clearly so from here
-_CLOSE = 1.5  # where kinds are averaged, the best and all that lack no more
+_CLEARLY = 0.5  # from here on a better one is clearly so
 _HOPELESS = 4.0  # a kind that lacks more after the first fold is given up
 
 
 @dataclass(frozen=True, slots=True)
 class KindTrial:
-    """One kind, and how well it predicted labels that were held back."""
+    """One kind, or an average of several, and how well it predicted labels that were held back."""
 
-    kind: Kind
+    kinds: tuple[Kind, ...]
     score: float  # mean log probability of a label, in nats
     deficit: float  # what it lacks to the best kind
     standard_error: float  # of the deficit
     n_vectors: float  # on average over the fits
     n_fits: int  # a kind beyond hope is given up after the first
+
+    @property
+    def kind(self) -> str:
+        """The kinds in words."""
+        return _in_words(self.kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +67,24 @@ class Selection:
 
     @property
     def kind(self) -> str:
-        """The kinds in words, as "rbf" or "rbf + mixed"."""
-        return " + ".join(self.kinds)
+        """The kinds in words."""
+        return _in_words(self.kinds)
 
     def __str__(self) -> str:
         lines = [f"{self.kind}: {self.reason}"]
         if self.trials:
-            lines.append(f"{'kind':8}{'log score':>12}{'deficit':>12}{'std. error':>12}{'vectors':>9}")
+            lines.append(f"{'kind':20}{'log score':>10}{'deficit':>10}{'std. error':>12}{'vectors':>9}")
         lines += [
-            f"{trial.kind:8}{trial.score:12.4f}{trial.deficit:12.4f}{trial.standard_error:12.4f}"
+            f"{trial.kind:20}{trial.score:10.4f}{trial.deficit:10.4f}{trial.standard_error:12.4f}"
             f"{trial.n_vectors:9.1f}"
             for trial in self.trials
         ]
         return "\n".join(lines)
+
+
+def _in_words(kinds: Sequence[Kind]) -> str:
+    """Return "rbf", or "rbf + mixed" for an average."""
+    return " + ".join(kinds)
 
 
 def choose_kinds(
@@ -83,8 +92,8 @@ def choose_kinds(
 ) -> tuple[Selection, Fit | None]:
     """Compare the kinds on rows that were held back.
 
-    Return the verdict, and where rows are many the winner's fit to a sample, to start from. Where the number
-    of functions is limited one kind gets all of them.
+    Return the verdict, and where rows are many the winner's fit to a sample, to start from. Averages are
+    compared where rows are few and the number of functions has no limit that kinds would have to share.
     """
     rows = table.rows
     n = len(rows)
@@ -95,27 +104,30 @@ def choose_kinds(
     members = 2 if plan.n_members is None else plan.n_members
     quick = replace(plan, patience=0, n_members=members, preliminary=True)
     kinds = [kind for kind in KINDS if _is_tried(kind, table)]
-    found: dict[Kind, list[_Held]] = {kind: [] for kind in kinds}
+    most = len(KINDS) if len(parts) > 1 and plan.max_vectors is None else 1
+    found: _Found = {}
     fits: dict[Kind, Fit] = {}
     for train, train_weight, test, test_weight in parts:
         training = table.with_rows(replace(rows.take(train), weight=train_weight))
         held = replace(rows.take(test), weight=test_weight)
-        of_part: dict[Kind, Fit] = {}
+        fits = {}
         for kind in kinds:
-            start = of_part.get("rbf") if kind == "ard" else None
-            of_part[kind] = fit_kind(kind, training, quick, "selection", workers, callback, start)
-            found[kind].append(_held_back(of_part[kind], training.rows, held))
-            fits[kind] = of_part[kind].renumbered(train)
+            start = fits.get("rbf") if kind == "ard" else None
+            fits[kind] = fit_kind(kind, training, quick, "selection", workers, callback, start)
+        for some in _averages(kinds, most):
+            fit = Fit.average([fits[kind] for kind in some], training.rows, workers)
+            found.setdefault(some, []).append(_held_back(fit, training.rows, held))
         kinds = _hopeful(kinds, found)
-    trials = _trials(found)
-    if len(parts) == 1:
-        # A kind that adapts more gains more from the rows that a sample leaves out.
-        selection = _one_of(trials, "on labels held back from a sample", adaptive=True)
-        return selection, fits[selection.kinds[0]]
-    where = f"on labels held back ({len(parts)} folds)"
-    if plan.max_vectors is not None:
-        return _one_of(trials, where, adaptive=False), None
-    return _average_of(trials, where), None
+    selection = _verdict(found, len(parts))
+    if len(parts) > 1:
+        return selection, None
+    return selection, fits[selection.kinds[0]].renumbered(parts[0][0])
+
+
+def _averages(kinds: Sequence[Kind], most: int) -> Iterator[tuple[Kind, ...]]:
+    """Yield the kinds and the averages of up to so many of them, the simplest first."""
+    for size in range(1, most + 1):
+        yield from combinations(kinds, size)
 
 
 def _is_tried(kind: Kind, table: Table) -> bool:
@@ -154,8 +166,11 @@ def _compare(best: Sequence[_Held], other: Sequence[_Held]) -> tuple[float, floa
     return deficit, float(np.sqrt(np.sum(share**2 * (difference - deficit) ** 2)))
 
 
-def _best(found: dict[Kind, list[_Held]]) -> Kind:
-    """Return the kind of the highest score on the rows that it shares with each other."""
+_Found: TypeAlias = dict[tuple[Kind, ...], list[_Held]]  # by fold
+
+
+def _best(found: _Found) -> tuple[Kind, ...]:
+    """Return what has the highest score on the rows that it shares with each other."""
     best, *others = found
     for kind in others:
         if _compare(found[kind], found[best])[0] > 0:
@@ -163,17 +178,17 @@ def _best(found: dict[Kind, list[_Held]]) -> Kind:
     return best
 
 
-def _hopeful(kinds: Sequence[Kind], found: dict[Kind, list[_Held]]) -> list[Kind]:
+def _hopeful(kinds: Sequence[Kind], found: _Found) -> list[Kind]:
     """Return the kinds that may still win."""
     best = _best(found)
-    lacks = {kind: _compare(found[best], found[kind]) for kind in kinds}
+    lacks = {kind: _compare(found[best], found[kind,]) for kind in kinds}
     return [kind for kind, (deficit, error) in lacks.items() if deficit <= _HOPELESS * error]
 
 
-def _trials(found: dict[Kind, list[_Held]]) -> list[KindTrial]:
+def _verdict(found: _Found, n_parts: int) -> Selection:
     best = _best(found)
     trials = []
-    for kind, held in found.items():
+    for kinds, held in found.items():
         deficit, error = _compare(found[best], held)
         score = float(
             np.average(
@@ -181,29 +196,18 @@ def _trials(found: dict[Kind, list[_Held]]) -> list[KindTrial]:
             )
         )
         n_vectors = float(np.mean([h.n_functions for h in held]))
-        trials.append(KindTrial(kind, score, deficit, error, n_vectors, len(held)))
-    return trials
-
-
-def _one_of(trials: Sequence[KindTrial], where: str, *, adaptive: bool) -> Selection:
-    """Take the most adaptive kind, or the simplest, that no other is clearly better than."""
-    preferred = reversed(trials) if adaptive else trials
+        trials.append(KindTrial(kinds, score, deficit, error, n_vectors, len(held)))
+    folded = n_parts > 1
+    # A kind that adapts more gains more from the rows that a sample leaves out.
+    preferred = trials if folded else reversed(trials)
     winner = next(trial for trial in preferred if trial.deficit <= _CLEARLY * trial.standard_error)
-    best = min(trials, key=lambda trial: trial.deficit)
-    reason = f"the best log score {where}."
-    if winner is not best:
-        advantage = "more adaptive" if adaptive else "simpler"
-        reason = f"{advantage} than {best.kind}, whose log score {where} is not clearly better."
-    return Selection((winner.kind,), tuple(trials), reason)
-
-
-def _average_of(trials: Sequence[KindTrial], where: str) -> Selection:
-    """Average the kinds whose score is close to the best."""
-    close = tuple(trial.kind for trial in trials if trial.deficit <= _CLOSE * trial.standard_error)
-    reason = f"the best log score {where}"
-    if len(close) > 1:
-        reason = f"averaged, as none has a clearly better log score {where}"
-    return Selection(close, tuple(trials), f"{reason}.")
+    where = f"on labels held back ({n_parts} folds)" if folded else "on labels held back from a sample"
+    if winner.kinds == best:
+        reason = f"the best log score {where}."
+    else:
+        advantage = "simpler" if folded else "more adaptive"
+        reason = f"{advantage} than {_in_words(best)}, whose log score {where} is not clearly better."
+    return Selection(winner.kinds, tuple(trials), reason)
 
 
 _Part: TypeAlias = tuple[

@@ -1,11 +1,25 @@
-"""Fitted models: of one kind of dictionary, or an average over kinds."""
+r"""Fitted models: of one kind of dictionary, or an average over kinds.
+
+A score is only known up to its scale: the unit is the noise, and one kind may find twice as much of it as
+another that orders the rows alike. So before scores of different kinds are averaged, each is divided by its
+standard deviation over the training rows, :math:`d_k`, and with it its thresholds and its noise. A common
+factor makes the mean variance of the noise 1 again:
+
+.. math:: c_k = d_k^{-1} \Big/ \sqrt{\tfrac1K \sum_l d_l^{-2}} .
+
+(Searches of one kind find about the same noise and are averaged as they are.)
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self, TypeAlias
 
+import numpy as np
+
 from isbor.arrays import FloatArray, IntArray
-from isbor.predictive import LatentModel
+from isbor.blocks import Workers, row_blocks
+from isbor.inputs import TrainingRows
+from isbor.predictive import FittedScore, LatentModel
 from isbor.selection import WidthTrial
 from isbor.solvers.model import SparseModel
 from isbor.trace import Step, StopReason
@@ -24,6 +38,7 @@ class Fit:
     preparation: Preparation
     models: tuple[SparseModel, ...]
     shares: tuple[float, ...]  # of the models in the average
+    scales: tuple[float, ...]  # by which the models' scores are multiplied before
     gamma: float | FloatArray | None  # the common width or metric, if there is one
     steps: tuple[Step, ...]
     n_passes: int
@@ -31,17 +46,20 @@ class Fit:
     reason: StopReason = StopReason.CONVERGED
 
     @classmethod
-    def average(cls, fits: Sequence[Self]) -> Self:
-        """Return the average of fits of different kinds to the same rows, with equal shares."""
+    def average(cls, fits: Sequence[Self], rows: TrainingRows, workers: Workers) -> Self:
+        """Return the average of fits of different kinds to the same scaled rows, with equal shares."""
         if len(fits) == 1:
             return fits[0]
         # The columns of one preparation are all that any of the models see.
         widest = max((fit.preparation for fit in fits), key=lambda preparation: len(preparation.source))
+        inverse = np.array([1.0 / fit.gauge(rows, workers)[1] for fit in fits])
+        scales = (inverse / np.sqrt(np.mean(inverse**2))).tolist()
         return cls(
             kinds=tuple(kind for fit in fits for kind in fit.kinds),
             preparation=widest,
             models=tuple(model for fit in fits for model in fit._over(widest)),
             shares=tuple(share / len(fits) for fit in fits for share in fit.shares),
+            scales=tuple(scale for fit, scale in zip(fits, scales, strict=True) for _ in fit.models),
             gamma=None,
             steps=_one_after_the_other([fit.steps for fit in fits]),
             n_passes=sum(fit.n_passes for fit in fits),
@@ -64,8 +82,31 @@ class Fit:
 
     def latent(self, total_weight: float) -> LatentModel:
         """Return the model that predicts, after training on rows of some weight."""
-        fitted = [(model.functions, model.mode, model.noise_weights) for model in self.models]
-        return LatentModel.average(self.preparation, fitted, self.shares, total_weight)
+        fitted = [
+            FittedScore(model.functions, model.mode, model.noise_weights, share, scale)
+            for model, share, scale in zip(self.models, self.shares, self.scales, strict=True)
+        ]
+        return LatentModel.average(self.preparation, fitted, total_weight)
+
+    def gauge(self, rows: TrainingRows, workers: Workers) -> tuple[float, float]:
+        """Return mean and standard deviation of the scaled rows' scores; the latter is 1 if all are equal."""
+        if len(self.models) == 1:
+            expansion = self.models[0].mode.expansion
+            mean, variance = expansion.score_mean, expansion.score_variance
+        else:
+            latent = self.latent(float(rows.weight.sum()))
+            blocks = row_blocks(len(rows), latent.n_functions)
+            score = np.concatenate(
+                list(
+                    workers.map(
+                        lambda block: latent.prepared_score(latent.prepare.widen(rows.X[block])).mean, blocks
+                    )
+                )
+            )
+            share = rows.weight / rows.weight.sum()
+            mean = float(share @ score)
+            variance = float(share @ (score - mean) ** 2)
+        return mean, float(np.sqrt(variance)) or 1.0
 
     def _over(self, preparation: Preparation) -> tuple[SparseModel, ...]:
         """Return the models as functions of the columns of a preparation that has all of theirs."""

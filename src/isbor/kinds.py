@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from isbor.arrays import IntArray
+from isbor.arrays import FloatArray, IntArray
 from isbor.basis import RowDictionary
 from isbor.blocks import Workers
 from isbor.fits import Fit, Kind
@@ -26,8 +26,8 @@ from isbor.solvers.gram import GramSettings, solve_gram
 from isbor.solvers.mixed import MixedSettings
 from isbor.solvers.model import Recorder, SparseModel, initial_model, resettle
 from isbor.solvers.sequential import solve_sequential
-from isbor.trace import Callback, Stage, Step
-from isbor.warps import Preparation, prepare
+from isbor.trace import Callback, Stage, Step, StopReason
+from isbor.warps import prepare
 
 __all__ = ["KINDS", "Plan", "Table", "fit_kind", "fit_kinds"]
 
@@ -108,7 +108,7 @@ def fit_kinds(
     for kind in kinds:
         begin = fits.get("rbf") if kind == "ard" else start
         fits[kind] = fit_kind(kind, table, plan, "fit", workers, callback, begin)
-    return Fit.average(list(fits.values()))
+    return Fit.average(list(fits.values()), table.rows, workers)
 
 
 def fit_kind(
@@ -161,7 +161,7 @@ def _fit_one_width(
         functions = replace(model.functions, centres=centres, metric=np.full(centres.shape, gamma))
         model = replace(model, functions=functions)
     steps = (*recorder.earlier, *recorder.steps)
-    return Fit(("rbf",), _plain(table), (model,), (1.0,), gamma, steps, recorder.passes, trials, reason)
+    return _alone("rbf", table, model, gamma, steps, recorder.passes, trials, reason)
 
 
 def _fit_shared_metric(
@@ -200,7 +200,7 @@ def _fit_shared_metric(
     metric = np.broadcast_to(np.asarray(dictionary.gamma, dtype=np.float64), rows.X.shape[1:]).copy()
     n_passes += recorder.passes
     trials = start.width_trials
-    return Fit(("ard",), _plain(table), (model,), (1.0,), metric, steps, n_passes, trials, reason)
+    return _alone("ard", table, model, metric, steps, n_passes, trials, reason)
 
 
 def _fit_mixed(
@@ -250,8 +250,8 @@ def _fit_mixed(
         models = search(range(n_members, 2 * n_members), rest, models)
     steps = tuple(step for recorder in recorders for step in recorder.steps)
     n_passes = sum(recorder.passes for recorder in recorders)
-    shares = (1.0 / len(models),) * len(models)
-    return Fit(("mixed",), preparation, tuple(models), shares, None, steps, n_passes)
+    n = len(models)
+    return Fit(("mixed",), preparation, tuple(models), (1.0 / n,) * n, (1.0,) * n, None, steps, n_passes)
 
 
 def _with_room_for(models: Sequence[SparseModel], n_rows: int) -> int:
@@ -261,9 +261,19 @@ def _with_room_for(models: Sequence[SparseModel], n_rows: int) -> int:
     return max(len(models), min(_MOST_MEMBERS, int(limit / size)))
 
 
-def _plain(table: Table) -> Preparation:
-    """Return the preparation of a model that sees scaled columns."""
-    return prepare(table.rows.head(0), table.scaling, None)[1]
+def _alone(
+    kind: Kind,
+    table: Table,
+    model: SparseModel,
+    gamma: float | FloatArray,
+    steps: tuple[Step, ...],
+    n_passes: int,
+    trials: tuple[WidthTrial, ...],
+    reason: StopReason,
+) -> Fit:
+    """Return the fit of one model that sees scaled columns."""
+    plain = prepare(table.rows.head(0), table.scaling, None)[1]
+    return Fit((kind,), plain, (model,), (1.0,), (1.0,), gamma, steps, n_passes, trials, reason)
 
 
 def _width(

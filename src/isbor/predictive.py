@@ -37,6 +37,7 @@ from isbor.posterior import Mode, factorise
 from isbor.warps import Preparation
 
 __all__ = [
+    "FittedScore",
     "LatentModel",
     "Loss",
     "Member",
@@ -68,6 +69,17 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
+class FittedScore:
+    """A fitted model as part of an average."""
+
+    functions: Functions
+    mode: Mode
+    noise_weights: FloatArray | None = None  # of the functions in the log of the noise; None: it is 1
+    share: float = 1.0  # in the average; all parts' together are 1
+    scale: float = 1.0  # by which score, thresholds and noise are multiplied before
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
     """One score as a Gaussian at every row."""
 
@@ -76,14 +88,16 @@ class Member:
     whitening: FloatArray  # (m, m), v = ‖whitening · φ‖²
     shift: float  # added to the score, so that all members' thresholds have the same mean
     noise_weights: FloatArray  # (m,) of the functions in the log of the noise
-    share: float  # in the average; all members' together are 1
+    noise_unit: float  # the noise where that log is zero
+    share: float  # in the average
 
     def score(self, prepared: FloatArray) -> Score:
         """Return the score at prepared rows."""
         phi = self.functions(prepared)
         whitened = phi @ self.whitening.T
         variance: FloatArray = np.einsum("ij,ij->i", whitened, whitened)
-        return Score(phi @ self.weights + self.shift, variance, noise_scale(phi, self.noise_weights) ** 2)
+        noise = (self.noise_unit * noise_scale(phi, self.noise_weights)) ** 2
+        return Score(phi @ self.weights + self.shift, variance, noise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,26 +116,30 @@ class LatentModel:
 
     @classmethod
     def average(
-        cls,
-        prepare: Preparation,
-        fitted: Sequence[tuple[Functions, Mode, FloatArray | None]],
-        shares: Sequence[float],
-        total_weight: float,
+        cls, prepare: Preparation, fitted: Sequence[FittedScore], total_weight: float
     ) -> "LatentModel":
         """Take weights and their covariances given the thresholds from modes.
 
-        The third part of each are the functions' weights in the log of the noise, if it varies. The total
-        weight is that of the training rows.
+        The total weight is that of the training rows.
         """
-        thresholds = np.average([mode.thresholds for _, mode, _ in fitted], axis=0, weights=shares)
+        cuts = [part.scale * part.mode.thresholds for part in fitted]
+        thresholds = np.average(cuts, axis=0, weights=[part.share for part in fitted])
         members = []
-        for (functions, mode, noise), share in zip(fitted, shares, strict=True):
-            m = len(functions)
-            factor = factorise(mode.expansion.precision[:m, :m] + np.diag(mode.alpha))
+        for part, own in zip(fitted, cuts, strict=True):
+            m = len(part.functions)
+            factor = factorise(part.mode.expansion.precision[:m, :m] + np.diag(part.mode.alpha))
             whitening = solve_triangular(factor.lower, np.diag(factor.scale), lower=True) if m else np.eye(0)
-            shift = float(np.mean(thresholds - mode.thresholds)) if len(fitted) > 1 else 0.0
-            noise_weights = np.zeros(m) if noise is None else noise
-            members.append(Member(functions, mode.weights, whitening, shift, noise_weights, share))
+            members.append(
+                Member(
+                    part.functions,
+                    part.scale * part.mode.weights,
+                    part.scale * whitening,
+                    shift=float(np.mean(thresholds - own)) if len(fitted) > 1 else 0.0,
+                    noise_weights=np.zeros(m) if part.noise_weights is None else part.noise_weights,
+                    noise_unit=part.scale,
+                    share=part.share,
+                )
+            )
         return cls(prepare, tuple(members), thresholds, lapse=1.0 / (total_weight + 2.0))
 
     @property

@@ -1,5 +1,7 @@
 """The average of models of different kinds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -45,37 +47,62 @@ def fits(table):
         return [fit_kind(kind, table, PLAN, "fit", workers, None) for kind in KINDS]
 
 
-def test_moments_of_the_average(table, fits):
-    """Scores are counted from the mean of the thresholds; what models disagree about is variance."""
+@pytest.fixture(scope="module")
+def average(table, fits):
+    with Workers(1) as workers:
+        return Fit.average(fits, table.rows, workers)
+
+
+def test_moments_of_the_average(table, fits, average):
+    """In units of each score's spread, counted from the mean of its thresholds; disagreement is variance."""
     X = table.scaling.inverse(table.rows.X) + 0.1
     latents = [fit.latent(150.0) for fit in fits]
-    average = Fit.average(fits).latent(150.0)
+    units = [latent.prepared_score(latent.prepare.widen(table.rows.X)).mean.std() for latent in latents]
+    cuts = [latent.thresholds / unit for latent, unit in zip(latents, units, strict=True)]
     scores = [latent.score(X) for latent in latents]
-    means = np.stack([s.mean - latent.thresholds.mean() for s, latent in zip(scores, latents, strict=True)])
-    score = average.score(X)
-    assert_allclose(average.thresholds, np.mean([latent.thresholds for latent in latents], axis=0))
-    assert_allclose(score.mean - average.thresholds.mean(), means.mean(axis=0), atol=1e-10)
-    assert_allclose(score.variance, np.mean([s.variance for s in scores], axis=0) + means.var(axis=0))
-    assert_allclose(score.noise, np.mean([s.noise for s in scores], axis=0))
+    means = np.stack([s.mean / unit - cut.mean() for s, unit, cut in zip(scores, units, cuts, strict=True)])
+    variances = [s.variance / unit**2 for s, unit in zip(scores, units, strict=True)]
+    noises = [s.noise / unit**2 for s, unit in zip(scores, units, strict=True)]
+    latent = average.latent(150.0)
+    score = latent.score(X)
+    unit = 1.0 / np.sqrt(np.mean(np.power(units, -2.0)))  # of the average, where its mean noise is 1
+    assert_allclose(latent.thresholds / unit, np.mean(cuts, axis=0))
+    assert_allclose((score.mean - latent.thresholds.mean()) / unit, means.mean(axis=0), atol=1e-10)
+    assert_allclose(score.variance / unit**2, np.mean(variances, axis=0) + means.var(axis=0))
+    assert_allclose(score.noise / unit**2, np.mean(noises, axis=0))
     assert average.n_functions == sum(fit.n_functions for fit in fits)
 
 
-def test_slopes_of_the_average(table, fits):
+def test_the_unit_of_a_score_does_not_matter(table, fits):
+    """Twice the score with twice the thresholds and the noise is the same model."""
+    X = table.scaling.inverse(table.rows.X)
+    plain, doubled = (
+        fit.latent(150.0) for fit in (fits[2], replace(fits[2], scales=(2.0,) * len(fits[2].models)))
+    )
+    assert_allclose(doubled.thresholds, 2.0 * plain.thresholds)
+    assert_allclose(
+        class_probabilities(doubled.score(X), doubled.thresholds),
+        class_probabilities(plain.score(X), plain.thresholds),
+        rtol=1e-9,
+    )
+
+
+def test_slopes_of_the_average(table, average):
     """Finite differences of the average along a column and its warp together, each in units of its spread."""
-    average = Fit.average(fits).latent(150.0)
-    prepared = average.prepare.widen(table.rows.X)
+    latent = average.latent(150.0)
+    prepared = latent.prepare.widen(table.rows.X)
     step = 1e-5 * prepared.std(axis=0)
     slopes = []
     for j in range(4):
-        along = np.where(average.prepare.source == j, step, 0.0)
-        ahead, behind = (average.prepared_score(prepared + s).mean for s in (along, -along))
+        along = np.where(latent.prepare.source == j, step, 0.0)
+        ahead, behind = (latent.prepared_score(prepared + s).mean for s in (along, -along))
         slopes.append(np.mean((ahead - behind) ** 2))
     assert slopes[1] == 0.0
-    relevance = feature_relevance(average, table.rows, FEATURE, 4)
+    relevance = feature_relevance(latent, table.rows, FEATURE, 4)
     assert_allclose(relevance, slopes / np.sum(slopes), atol=1e-6)
 
 
-def test_an_average_is_less_sure_than_the_mean_of_its_models(table, fits):
+def test_an_average_is_less_sure_than_the_mean_of_its_models(table, fits, average):
     """Its log score is no worse than theirs on average: probabilities of a mean score and a larger spread."""
     rows = table.rows
     X = table.scaling.inverse(rows.X)
@@ -85,12 +112,11 @@ def test_an_average_is_less_sure_than_the_mean_of_its_models(table, fits):
         latent = fit.latent(150.0)
         return np.log(class_probabilities(latent.score(X), latent.thresholds)[row, rows.y]).mean()
 
-    assert log_score(Fit.average(fits)) > np.mean([log_score(fit) for fit in fits])
+    assert log_score(average) > np.mean([log_score(fit) for fit in fits])
 
 
-def test_runs_are_numbered_through(table, fits):
+def test_runs_are_numbered_through(fits, average):
     runs = [{step.run for step in fit.steps} for fit in fits]
-    average = Fit.average(fits)
     assert len({step.run for step in average.steps}) == sum(map(len, runs))
     assert len(average.steps) == sum(len(fit.steps) for fit in fits)
 

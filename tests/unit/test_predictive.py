@@ -15,6 +15,7 @@ from isbor.inputs import canonical_rows
 from isbor.likelihood import edges, ordinal_probit
 from isbor.posterior import posterior_precision
 from isbor.predictive import (
+    FittedScore,
     LatentModel,
     Score,
     class_probabilities,
@@ -190,9 +191,8 @@ def test_variance_and_probabilities_against_importance_sampling(seed, gamma):
     assert m >= 1
     basis = dictionary.basis(model.functions.origin)
     new = 1.2 * rng.normal(size=(100, 2))
-    latent = LatentModel.average(prepare(rows, scaling, None)[1], [(basis, mode, None)], [1.0], 150.0).score(
-        new
-    )
+    preparation = prepare(rows, scaling, None)[1]
+    latent = LatentModel.average(preparation, [FittedScore(basis, mode)], 150.0).score(new)
     mean, variance = latent.mean, latent.variance
     phi = basis(scaling(new))
 

@@ -15,13 +15,13 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from isbor.arrays import FloatArray, IntArray, LabelArray
 from isbor.automatic import Selection, choose_kinds
-from isbor.blocks import Workers, row_blocks
+from isbor.blocks import Workers
 from isbor.estimators.base import LatentClassifier, all_or_nothing, map_scores, row_weights
 from isbor.fits import Fit, Kind
-from isbor.inputs import TrainingRows, canonical_rows
+from isbor.inputs import canonical_rows
 from isbor.kinds import Plan, Table, fit_kinds
 from isbor.labels import encode_labels, observed_levels
-from isbor.predictive import LatentModel, Score, insert_empty_levels
+from isbor.predictive import Score, insert_empty_levels
 from isbor.relevance import feature_relevance
 from isbor.selection import WidthTrial
 from isbor.tables import Missing, learn_table
@@ -47,9 +47,8 @@ class ISBOR(LatentClassifier):
         rows. "mixed": functions with centres and metrics of their own, on one, two, three or more features,
         found by search and improved along the gradient of the log evidence; the score is an average of
         `n_members` searches. "auto" compares the kinds (and "rbf" with metric="ard" where rows are few) by
-        the probability they give to labels that are held back, and averages kinds that these labels cannot
-        tell apart (with `max_vectors` it takes the simplest of them, above 2,500 rows the most adaptive);
-        see `selection_`. A given `gamma`, metric="ard" or solver="sequential" mean rows as centres.
+        the probability they give to labels that are held back, and up to 2,500 rows their averages too; see
+        `selection_`. A given `gamma`, metric="ard" or solver="sequential" mean rows as centres.
     metric : "isotropic" or "ard", default="isotropic"
         For rows as centres: one width, or one scale for each feature, shared by all functions and learned
         by the gradient of the log evidence.
@@ -319,7 +318,7 @@ class ISBOR(LatentClassifier):
                     total_weight=total_weight,
                     scores=map_scores(latent, X[weight > 0], _mean_and_spread, workers),
                 )
-            centre, unit = _gauge(fit, latent, rows, workers)
+            centre, unit = fit.gauge(rows, workers)
         if fit.reason is StopReason.MAX_ITER:
             warnings.warn(str(fit.reason), ConvergenceWarning, stacklevel=3)
 
@@ -343,7 +342,8 @@ class ISBOR(LatentClassifier):
         self.coef_ = np.concatenate([member.share * member.weights for member in members]) / unit
         offsets = [member.shift - member.functions.offset @ member.weights for member in members]
         self.intercept_ = (float(np.dot(fit.shares, offsets)) - self._centre) / unit
-        alphas = [model.mode.alpha / share**2 for model, share in zip(fit.models, fit.shares, strict=True)]
+        parts = zip(fit.models, fit.shares, fit.scales, strict=True)
+        alphas = [model.mode.alpha / (share * scale) ** 2 for model, share, scale in parts]
         self.alpha_ = np.concatenate(alphas) * unit**2
         functions = [model.functions for model in fit.models]
         self.relevance_ = table.rows.source[np.concatenate([some.origin for some in functions])]
@@ -403,23 +403,3 @@ class ISBOR(LatentClassifier):
 
 def _mean_and_spread(score: Score) -> FloatArray:
     return np.stack([score.mean, score.spread], axis=1)
-
-
-def _gauge(fit: Fit, latent: LatentModel, rows: TrainingRows, workers: Workers) -> tuple[float, float]:
-    """Return mean and standard deviation of the rows' scores; the latter is 1 if they are all equal."""
-    if len(fit.models) == 1:
-        expansion = fit.models[0].mode.expansion
-        mean, variance = expansion.score_mean, expansion.score_variance
-    else:
-        score = np.concatenate(
-            list(
-                workers.map(
-                    lambda block: latent.prepared_score(latent.prepare.widen(rows.X[block])).mean,
-                    row_blocks(len(rows), latent.n_functions),
-                )
-            )
-        )
-        share = rows.weight / rows.weight.sum()
-        mean = float(share @ score)
-        variance = float(share @ (score - mean) ** 2)
-    return mean, float(np.sqrt(variance)) or 1.0
