@@ -1,11 +1,12 @@
 r"""Fitted models: of one kind of dictionary, or an average over kinds.
 
 A score is only known up to its scale: the unit is the noise, and one kind may find twice as much of it as
-another that orders the rows alike. So before scores of different kinds are averaged, each is divided by its
-standard deviation over the training rows, :math:`d_k`, and with it its thresholds and its noise. A common
-factor makes the mean variance of the noise 1 again:
+another that orders the rows alike. What all kinds have in common is the latent response, score plus noise:
+thresholds cut it at the same quantiles. So before scores of different kinds are averaged, each is divided by
+the standard deviation of its response over the training rows, and with it its thresholds and its noise. A
+common factor makes the mean variance of the noise 1 again:
 
-.. math:: c_k = d_k^{-1} \Big/ \sqrt{\tfrac1K \sum_l d_l^{-2}} .
+.. math:: d_k = \sqrt{1 + \mathrm{Var} f_k}, \qquad c_k = d_k^{-1} \Big/ \sqrt{\tfrac1K \sum_l d_l^{-2}} .
 
 (Searches of one kind find about the same noise and are averaged as they are.)
 """
@@ -47,17 +48,20 @@ class Fit:
 
     @classmethod
     def average(cls, fits: Sequence[Self], rows: TrainingRows, workers: Workers) -> Self:
-        """Return the average of fits of different kinds to the same scaled rows, with equal shares."""
+        """Return the average of fits of different kinds, the simplest first, to the same scaled rows.
+
+        All kinds have equal shares.
+        """
         if len(fits) == 1:
             return fits[0]
-        # The columns of one preparation are all that any of the models see.
-        widest = max((fit.preparation for fit in fits), key=lambda preparation: len(preparation.source))
-        inverse = np.array([1.0 / fit.gauge(rows, workers)[1] for fit in fits])
-        scales = (inverse / np.sqrt(np.mean(inverse**2))).tolist()
+        # The most adaptive kind sees all columns that vary, and their warps.
+        prepared = fits[-1].preparation
+        precision = np.array([1.0 / (1.0 + fit.score_moments(rows, workers)[1]) for fit in fits])
+        scales = np.sqrt(precision / precision.mean()).tolist()
         return cls(
             kinds=tuple(kind for fit in fits for kind in fit.kinds),
-            preparation=widest,
-            models=tuple(model for fit in fits for model in fit._over(widest)),
+            preparation=prepared,
+            models=tuple(model for fit in fits for model in fit._over(prepared)),
             shares=tuple(share / len(fits) for fit in fits for share in fit.shares),
             scales=tuple(scale for fit, scale in zip(fits, scales, strict=True) for _ in fit.models),
             gamma=None,
@@ -88,25 +92,21 @@ class Fit:
         ]
         return LatentModel.average(self.preparation, fitted, total_weight)
 
-    def gauge(self, rows: TrainingRows, workers: Workers) -> tuple[float, float]:
-        """Return mean and standard deviation of the scaled rows' scores; the latter is 1 if all are equal."""
+    def score_moments(self, rows: TrainingRows, workers: Workers) -> tuple[float, float]:
+        """Return mean and variance of the scores of the scaled training rows."""
         if len(self.models) == 1:
             expansion = self.models[0].mode.expansion
-            mean, variance = expansion.score_mean, expansion.score_variance
-        else:
-            latent = self.latent(float(rows.weight.sum()))
-            blocks = row_blocks(len(rows), latent.n_functions)
-            score = np.concatenate(
-                list(
-                    workers.map(
-                        lambda block: latent.prepared_score(latent.prepare.widen(rows.X[block])).mean, blocks
-                    )
-                )
-            )
-            share = rows.weight / rows.weight.sum()
-            mean = float(share @ score)
-            variance = float(share @ (score - mean) ** 2)
-        return mean, float(np.sqrt(variance)) or 1.0
+            return expansion.score_mean, expansion.score_variance
+        latent = self.latent(float(rows.weight.sum()))
+
+        def block_scores(block: slice) -> FloatArray:
+            return latent.prepared_score(latent.prepare.widen(rows.X[block])).mean
+
+        blocks = row_blocks(len(rows), latent.n_functions)
+        score = np.concatenate(list(workers.map(block_scores, blocks)))
+        share = rows.weight / rows.weight.sum()
+        mean = float(share @ score)
+        return mean, float(share @ (score - mean) ** 2)
 
     def _over(self, preparation: Preparation) -> tuple[SparseModel, ...]:
         """Return the models as functions of the columns of a preparation that has all of theirs."""

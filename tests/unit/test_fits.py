@@ -54,10 +54,11 @@ def average(table, fits):
 
 
 def test_moments_of_the_average(table, fits, average):
-    """In units of each score's spread, counted from the mean of its thresholds; disagreement is variance."""
+    """In units of score plus noise, counted from the mean of the thresholds; disagreement is variance."""
     X = table.scaling.inverse(table.rows.X) + 0.1
     latents = [fit.latent(150.0) for fit in fits]
-    units = [latent.prepared_score(latent.prepare.widen(table.rows.X)).mean.std() for latent in latents]
+    trained = [latent.prepared_score(latent.prepare.widen(table.rows.X)).mean for latent in latents]
+    units = [np.sqrt(1.0 + f.var()) for f in trained]
     cuts = [latent.thresholds / unit for latent, unit in zip(latents, units, strict=True)]
     scores = [latent.score(X) for latent in latents]
     means = np.stack([s.mean / unit - cut.mean() for s, unit, cut in zip(scores, units, cuts, strict=True)])
@@ -113,6 +114,23 @@ def test_an_average_is_less_sure_than_the_mean_of_its_models(table, fits, averag
         return np.log(class_probabilities(latent.score(X), latent.thresholds)[row, rows.y]).mean()
 
     assert log_score(average) > np.mean([log_score(fit) for fit in fits])
+
+
+def test_columns_that_a_kind_leaves_out():
+    """Two columns of two values and a constant one: "mixed" sees fewer columns than the others."""
+    rng = np.random.default_rng(1)
+    X = np.column_stack([np.full(80, 2.0), rng.integers(0, 2, 80), rng.integers(0, 2, 80)])
+    y = np.digitize(X[:, 1] - X[:, 2] + 0.5 * rng.normal(size=80), [-0.5, 0.5])
+    rows, scaling = canonical_rows(X, y, np.ones(80))
+    small = Table(rows, scaling, np.arange(3), np.zeros(3, dtype=np.bool_))
+    with Workers(1) as workers:
+        parts = [fit_kind(kind, small, PLAN, "fit", workers, None) for kind in ("rbf", "mixed")]
+        latent = Fit.average(parts, rows, workers).latent(80.0)
+    assert len(parts[1].preparation.source) < len(parts[0].preparation.source)
+    for member, alone in zip(latent.members, [parts[0].latent(80.0).members[0]], strict=False):
+        mean = member.score(latent.prepare(X)).mean
+        expected = alone.score(parts[0].preparation(X)).mean
+        assert_allclose(np.corrcoef(mean, expected)[0, 1], 1.0)
 
 
 def test_runs_are_numbered_through(fits, average):

@@ -318,7 +318,8 @@ class ISBOR(LatentClassifier):
                     total_weight=total_weight,
                     scores=map_scores(latent, X[weight > 0], _mean_and_spread, workers),
                 )
-            centre, unit = fit.gauge(rows, workers)
+            centre, variance = fit.score_moments(rows, workers)
+            unit = float(np.sqrt(variance)) or 1.0  # all scores may be equal
         if fit.reason is StopReason.MAX_ITER:
             warnings.warn(str(fit.reason), ConvergenceWarning, stacklevel=3)
 
