@@ -5,9 +5,9 @@ more its evidence flatters it. So each kind is fitted to a part of the rows and 
 the labels of the rest.
 
 Where rows are few, the parts are folds, each of which is held back once. Kinds err on different rows, so
-their averages are compared as well, and of all that does about as well the simplest is taken: one kind rather
-than an average. Where rows are many, one part is held back and the kinds are compared on a sample of the
-rest; there the most adaptive is taken, which gains most from the rows that the sample leaves out.
+their averages are compared as well, and of all that does about as well the simplest is taken. Where rows are
+many, one part is held back and the kinds are compared on a sample of the rest; there the most adaptive is
+taken, which gains most from the rows that the sample leaves out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -124,10 +124,13 @@ def choose_kinds(
     return selection, fits[selection.kinds[0]].renumbered(parts[0][0])
 
 
-def _averages(kinds: Sequence[Kind], most: int) -> Iterator[tuple[Kind, ...]]:
-    """Yield the kinds and the averages of up to so many of them, the simplest first."""
-    for size in range(1, most + 1):
-        yield from combinations(kinds, size)
+def _averages(kinds: Sequence[Kind], most: int) -> list[tuple[Kind, ...]]:
+    """Return the kinds and the averages of up to so many of them, the simplest first.
+
+    What adapts more comes later, and is averaged with others later still.
+    """
+    some = (chosen for size in range(1, most + 1) for chosen in combinations(kinds, size))
+    return sorted(some, key=lambda chosen: (KINDS.index(chosen[-1]), len(chosen)))
 
 
 def _is_tried(kind: Kind, table: Table) -> bool:
