@@ -52,7 +52,7 @@ def timed_fit(n: int, d: int) -> list[str]:
 
 
 def main() -> None:
-    ISBOR().fit(*draw(60, 3, 0))  # loads libraries, starts threads
+    ISBOR().fit(*draw(60, 4, 0))  # loads libraries, starts threads
     rows = []
     for n, d in SIZES:
         progress(f"{n} rows, {d} columns")
