@@ -127,10 +127,11 @@ def test_columns_that_a_kind_leaves_out():
         parts = [fit_kind(kind, small, PLAN, "fit", workers, None) for kind in ("rbf", "mixed")]
         latent = Fit.average(parts, rows, workers).latent(80.0)
     assert len(parts[1].preparation.source) < len(parts[0].preparation.source)
-    for member, alone in zip(latent.members, [parts[0].latent(80.0).members[0]], strict=False):
-        mean = member.score(latent.prepare(X)).mean
-        expected = alone.score(parts[0].preparation(X)).mean
-        assert_allclose(np.corrcoef(mean, expected)[0, 1], 1.0)
+    # The first member is the "rbf" model, shifted and in another unit.
+    mean = latent.members[0].score(latent.prepare(X)).mean
+    alone = parts[0].latent(80.0).score(X).mean
+    assert alone.std() > 0.1
+    assert_allclose(np.corrcoef(mean, alone)[0, 1], 1.0)
 
 
 def test_runs_are_numbered_through(fits, average):
