@@ -5,21 +5,17 @@ drawn by another process and reach it as files, so that its peak before the fit 
 """
 
 import argparse
-import multiprocessing
 import pickle
-import resource
-import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
 
 import numpy as np
 
 from benchmarks.models import BoostedTrees
+from benchmarks.processes import in_fresh_process, peak_memory
 from benchmarks.report import number, print_machine, print_table, print_target, progress, seconds
 from isbor import ISBOR
 from isbor.arrays import FloatArray
@@ -29,8 +25,6 @@ from isbor.datasets import make_saddle, saddle_labels
 from isbor.inputs import canonical_rows
 from isbor.metrics import mean_absolute_error
 from isbor.statistics import expand, streamed
-
-T = TypeVar("T")
 
 MODELS = {
     'ISBOR(basis="rbf")': lambda: ISBOR(basis="rbf"),
@@ -138,16 +132,6 @@ def _rate_cells(rows: int, n: int, elapsed: float, gemm: float) -> list[str]:
 # --- What the processes do --------------------------------------------------------------------------------
 
 
-def in_fresh_process(function: Callable[..., T], *arguments: Any) -> T:
-    """Call the function in a new interpreter, which ends after it.
-
-    On Linux a process inherits the peak of the one that started it. This one holds no data, so its peak is
-    below what the new one needs for its libraries.
-    """
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(function, *arguments).result()
-
-
 def draw(folder: Path, rows: int) -> float:
     """Write the data into the folder, and return the mean absolute error of the true function."""
     X, y, score = make_saddle(rows + N_TEST, random_state=0, return_score=True)
@@ -162,9 +146,9 @@ def fit(folder: Path, name: str, rows: int) -> Fit:
     X, y = _load(folder, "X_train", rows), _load(folder, "y_train", rows)
     MODELS[name]().fit(X[:1000], y[:1000])  # libraries, threads and their buffers
     model = MODELS[name]()
-    before, start = _peak_memory(), time.perf_counter()
+    before, start = peak_memory(), time.perf_counter()
     model.fit(X, y)
-    elapsed, after = time.perf_counter() - start, _peak_memory()
+    elapsed, after = time.perf_counter() - start, peak_memory()
     (folder / f"{name}.pickle").write_bytes(pickle.dumps(model))
     mae = mean_absolute_error(_load(folder, "y_test"), model.predict(_load(folder, "X_test")))
     return Fit(rows, elapsed, after - before, mae, getattr(model, "n_relevance_", np.nan))
@@ -175,9 +159,9 @@ def predict(folder: Path, name: str, rows: int) -> Prediction:
     model = pickle.loads((folder / f"{name}.pickle").read_bytes())
     X = _load(folder, "X_train", rows)
     model.predict(X[:1000])
-    before, start = _peak_memory(), time.perf_counter()
+    before, start = peak_memory(), time.perf_counter()
     model.predict(X)
-    elapsed, after = time.perf_counter() - start, _peak_memory()
+    elapsed, after = time.perf_counter() - start, peak_memory()
     return Prediction(elapsed, after - before)
 
 
@@ -214,12 +198,6 @@ def _best_time(call: Callable[[], object]) -> float:
         call()
         times.append(time.perf_counter() - start)
     return min(times[1:])
-
-
-def _peak_memory() -> float:
-    """Return the most memory that this process has held so far, in megabytes."""
-    unit = 1 if sys.platform == "darwin" else 1024  # Linux counts in kilobytes
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ __all__ = [
     "Split",
     "average",
     "compare",
+    "kept_vectors",
     "logistic_at",
     "model_rows",
     "svor",
@@ -138,14 +139,16 @@ def _evaluate(model: Any, split: Split) -> Result:
         accuracy=accuracy(split.y_test, predicted, labels=model.classes_),
         rps=rps,
         log_loss=loss,
-        vectors=_vectors(model),
+        vectors=kept_vectors(model),
         seconds=elapsed,
     )
 
 
-def _vectors(model: Any) -> float:
-    """Return the number of training rows that the fitted model keeps, NaN if it keeps none."""
+def kept_vectors(model: Any) -> float:
+    """Return the number of training rows that the fitted model keeps, NaN if it keeps none or all."""
     if hasattr(model, "n_relevance_"):
         return model.n_relevance_
+    if hasattr(model, "support_"):
+        return len(model.support_)
     last = model[-1] if hasattr(model, "steps") else model
     return np.count_nonzero(last.model_["alpha"]) if isinstance(last, SVOR) else np.nan

@@ -21,6 +21,7 @@ from isbor.fits import Fit, Kind
 from isbor.inputs import Scaling, TrainingRows
 from isbor.selection import Chosen, WidthTrial, choose_width
 from isbor.solvers.ascent import share_metric
+from isbor.solvers.batch import solve_batch
 from isbor.solvers.committee import solve_committee
 from isbor.solvers.gram import GramSettings, solve_gram
 from isbor.solvers.mixed import MixedSettings
@@ -70,7 +71,7 @@ class Plan:
 
     gamma: float | None  # None: by evidence
     size_prior: float
-    solver: Literal["gram", "sequential"]
+    solver: Literal["gram", "sequential", "batch"]
     n_candidates: int | None  # None: all rows
     tolerance: float
     patience: int
@@ -150,6 +151,10 @@ def _fit_one_width(
             max_moves=plan.max_passes,
             workers=workers,
             recorder=recorder,
+        )
+    elif plan.solver == "batch":
+        model, reason = solve_batch(
+            rows, dictionary, max_iterations=plan.max_passes, workers=workers, recorder=recorder
         )
     else:
         sample = rows.head(settings.first_rows)

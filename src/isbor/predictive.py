@@ -22,7 +22,7 @@ digits. But who has seen n labels and could account for all of them still expect
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,6 +42,7 @@ __all__ = [
     "Loss",
     "Member",
     "Score",
+    "ScoreModel",
     "class_probabilities",
     "credible_bands",
     "decide",
@@ -66,6 +67,17 @@ class Score:
     def spread(self) -> FloatArray:
         """Standard deviation of the latent response, score and noise together."""
         return np.sqrt(self.noise + self.variance)
+
+
+class ScoreModel(Protocol):
+    """A fitted score as a function of a row."""
+
+    @property
+    def n_functions(self) -> int:
+        """How many numbers a row's score takes to compute."""
+
+    def score(self, X: FloatArray) -> Score:
+        """Return the score at encoded rows, (n, d)."""
 
 
 @dataclass(frozen=True, slots=True)

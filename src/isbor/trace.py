@@ -57,7 +57,9 @@ class StopReason(Enum):
     """Why a fit ended. The value is a sentence."""
 
     CONVERGED = "Nothing that was tried raised the objective by more than the tolerance."
-    MAX_ITER = "The limit on passes or moves was reached before convergence: raise max_iter to go on."
+    GAP_CLOSED = "The gap between primal and dual objective is within the tolerance."
+    SETTLED = "The precisions of the functions that matter no longer change."
+    MAX_ITER = "The limit on passes, moves or steps was reached before convergence: raise max_iter to go on."
 
     def __str__(self) -> str:
         return self.value

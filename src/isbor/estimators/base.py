@@ -1,21 +1,22 @@
-"""What the estimators with a Gaussian latent score share: checks, weights, predictions."""
+"""What all estimators share: a score cut by thresholds, and what it predicts."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, TypeVar, cast, overload
+from numbers import Integral
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from isbor.arrays import FloatArray, IntArray, LabelArray
 from isbor.blocks import Workers, row_blocks
-from isbor.labels import OrderedLabels
 from isbor.predictive import (
-    LatentModel,
     Loss,
     Score,
+    ScoreModel,
     class_probabilities,
     credible_bands,
     decide,
@@ -24,9 +25,25 @@ from isbor.predictive import (
 )
 from isbor.tables import TableEncoding
 
-__all__ = ["LatentClassifier", "all_or_nothing", "row_weights"]
+__all__ = [
+    "SHARED_PARAMETERS",
+    "LatentClassifier",
+    "OrdinalClassifier",
+    "all_or_nothing",
+    "map_scores",
+    "mean_and_spread",
+]
 
 A = TypeVar("A", bound=NDArray[Any])
+
+# Constraints on the parameters that all estimators have.
+SHARED_PARAMETERS: dict[str, list[Any]] = {
+    "missing": [StrOptions({"auto", "indicator", "error"})],
+    "classes": ["array-like", None],
+    "class_weight": [dict, StrOptions({"balanced"}), None],
+    "n_jobs": [None, Integral],
+    "random_state": ["random_state"],
+}
 
 
 @contextmanager
@@ -41,56 +58,8 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
         raise
 
 
-def row_weights(
-    labels: OrderedLabels,
-    sample_weight: FloatArray,
-    class_weight: Mapping[Any, float] | Literal["balanced"] | None,
-) -> FloatArray:
-    """Return each row's weight: its sample weight times the weight of its class.
-
-    "balanced" gives each class that occurs the same total, and leaves the total of all rows as it is. A
-    class of less than 1e-12 of the total weighs nothing: its thresholds could not be told apart.
-    """
-    weight = sample_weight * _class_weights(labels, sample_weight, class_weight)[labels.codes]
-    totals = np.bincount(labels.codes, weight, minlength=len(labels.classes))
-    return np.where(totals[labels.codes] < 1e-12 * totals.sum(), 0.0, weight)
-
-
-def _class_weights(
-    labels: OrderedLabels,
-    sample_weight: FloatArray,
-    class_weight: Mapping[Any, float] | Literal["balanced"] | None,
-) -> FloatArray:
-    """Return the weight of each level."""
-    n_levels = len(labels.classes)
-    if class_weight is None:
-        return np.ones(n_levels)
-    if isinstance(class_weight, str):
-        ascending = np.argsort(sample_weight)  # a sum that does not depend on the order of rows
-        totals = np.bincount(labels.codes[ascending], sample_weight[ascending], minlength=n_levels)
-        occurs = totals > 0
-        of_class = np.zeros(n_levels)
-        of_class[occurs] = totals.sum() / (occurs.sum() * totals[occurs])
-    else:
-        position = {label: k for k, label in enumerate(labels.classes.tolist())}
-        unknown = [label for label in class_weight if label not in position]
-        if unknown:
-            raise ValueError(
-                f"class_weight names {unknown}, not among the classes {list(position)}. "
-                "Use the labels of y as keys."
-            )
-        of_class = np.ones(n_levels)
-        for label, weight in class_weight.items():
-            if not (np.isfinite(weight) and weight >= 0):
-                raise ValueError(
-                    f"class_weight[{label!r}] is {weight}; a finite number that is not negative is needed."
-                )
-            of_class[position[label]] = weight
-    return of_class
-
-
 def map_scores(
-    latent: LatentModel,
+    latent: ScoreModel,
     X: FloatArray,
     function: Callable[[Score], A],
     workers: Workers,
@@ -105,22 +74,54 @@ def map_scores(
     return cast(A, np.concatenate(list(parts)))
 
 
-class LatentClassifier(ClassifierMixin, BaseEstimator):
-    """Predictions of a fitted latent Gaussian.
+def mean_and_spread(score: Score) -> FloatArray:
+    """Return mean and spread of the latent responses, shape (n, 2)."""
+    return np.stack([score.mean, score.spread], axis=1)
 
-    A subclass sets `classes_`, `n_jobs`, `_table` (how tables become matrices), `_latent` (a
-    `LatentModel`), `_cuts` (its thresholds, all levels), and `_centre` and `_unit`, with which scores are
-    reported: (score - centre)/unit.
+
+class OrdinalClassifier(ClassifierMixin, BaseEstimator):
+    """Predictions of a fitted score.
+
+    A subclass sets `classes_`, `n_jobs`, `_table` (how tables become matrices), `_latent` (the score), and
+    `_cuts` (its thresholds, all levels).
     """
 
     classes_: LabelArray
     n_features_in_: int
     n_jobs: int | None
     _table: TableEncoding
-    _latent: LatentModel
+    _latent: ScoreModel
     _cuts: FloatArray
-    _centre: float
-    _unit: float
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = SHARED_PARAMETERS
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite numbers, on any scale, or a data frame, with categories if need be.
+        y : array-like of shape (n_samples,)
+            Ordered labels: integers, booleans, an ordered categorical, or strings with `classes`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight 2 means the same as the row twice, weight 0 as its absence.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        with all_or_nothing(self):
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        validate_parameter_constraints(
+            self._parameter_constraints, self.get_params(deep=False), caller_name=type(self).__name__
+        )
 
     def predict(self, X: ArrayLike, loss: Loss = "absolute") -> LabelArray:
         """Predict a label for each row.
@@ -129,17 +130,65 @@ class LatentClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
         loss : "absolute", "zero_one", "quadratic" or a cost matrix
-            The loss whose expectation the label minimises: "absolute" gives the median of the predicted
-            distribution (lapses aside, see `predict_proba`), the class whose thresholds enclose the score;
-            "zero_one" its mode; "quadratic" the class nearest to its mean; a matrix has
-            cost[true, predicted].
+            The loss whose expectation the label minimises: "absolute" gives the class whose thresholds
+            enclose the score (for a Bayesian model the median of the predicted distribution, lapses aside,
+            see `predict_proba`); "zero_one" the mode of that distribution; "quadratic" the class nearest to
+            its mean; a matrix has cost[true, predicted].
 
         Returns
         -------
         ndarray of shape (n_samples,), of the labels' own type
         """
-        codes: IntArray = self._map_rows(X, lambda score: decide(score, self._cuts, loss))
+        codes: IntArray = self._map_rows(X, lambda score: self._decide(score, loss))
         return self.classes_[codes]
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Predict P(y = k) for each row, columns as in `classes_`; rows sum to one."""
+        return self._map_rows(X, lambda score: class_probabilities(*self._response(score)))
+
+    def predict_log_proba(self, X: ArrayLike) -> FloatArray:
+        """Predict ln P(y = k), accurate where the probability itself would underflow."""
+        return self._map_rows(X, lambda score: log_class_probabilities(*self._response(score)))
+
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Return margins in units of the predictive standard deviation (of the score's own, if it has none).
+
+        Two classes: (score - threshold), positive for the upper class, shape (n_samples,). More:
+        the distance to the nearer threshold of each class, shape (n_samples, n_classes), positive for the
+        predicted class only.
+        """
+        result = self._map_rows(X, lambda score: margins(score, self._cuts))
+        return result[:, 1] if len(self.classes_) == 2 else result
+
+    def _decide(self, score: Score, loss: Loss) -> IntArray:
+        if isinstance(loss, str) and loss == "absolute":
+            return decide(score, self._cuts, loss)
+        return decide(*self._response(score), loss)
+
+    def _response(self, score: Score) -> tuple[Score, FloatArray]:
+        """Return the score and the thresholds that class probabilities follow from."""
+        return score, self._cuts
+
+    def _map_rows(self, X: ArrayLike, function: Callable[[Score], A]) -> A:
+        check_is_fitted(self)
+        rows = self._check_rows(X)
+        n_columns = 10 * len(self.classes_)  # results and temporaries have a column a class
+        with Workers(self.n_jobs) as workers:
+            return map_scores(self._latent, rows, function, workers, n_columns)
+
+    def _check_rows(self, X: object) -> FloatArray:
+        """Return a table like that of training as a matrix of finite numbers."""
+        return self._table(self, X)
+
+
+class LatentClassifier(OrdinalClassifier):
+    """Predictions of a fitted latent Gaussian.
+
+    A subclass sets, besides, `_centre` and `_unit`, with which scores are reported: (score - centre)/unit.
+    """
+
+    _centre: float
+    _unit: float
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict P(y = k) for each row, columns as in `classes_`.
@@ -148,11 +197,7 @@ class LatentClassifier(ClassifierMixin, BaseEstimator):
         be lapses, drawn at random, n being the weight of the training rows: from n labels nobody can know
         that the next is no surprise.
         """
-        return self._map_rows(X, lambda score: class_probabilities(score, self._cuts))
-
-    def predict_log_proba(self, X: ArrayLike) -> FloatArray:
-        """Predict ln P(y = k), accurate where the probability itself would underflow."""
-        return self._map_rows(X, lambda score: log_class_probabilities(score, self._cuts))
+        return super().predict_proba(X)
 
     def predict_proba_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[FloatArray, FloatArray]:
         """Return a central credible interval for each class probability.
@@ -193,24 +238,3 @@ class LatentClassifier(ClassifierMixin, BaseEstimator):
         """Return the standard deviation of the noise at each row, in units of the score."""
         scale: FloatArray = np.sqrt(self._map_rows(X, lambda score: score.noise)) / self._unit
         return scale
-
-    def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Return margins in units of the predictive standard deviation.
-
-        Two classes: (score - threshold), positive for the upper class, shape (n_samples,). More:
-        the distance to the nearer threshold of each class, shape (n_samples, n_classes), positive for the
-        predicted class only.
-        """
-        result = self._map_rows(X, lambda score: margins(score, self._cuts))
-        return result[:, 1] if len(self.classes_) == 2 else result
-
-    def _map_rows(self, X: ArrayLike, function: Callable[[Score], A]) -> A:
-        check_is_fitted(self)
-        rows = self._check_rows(X)
-        n_columns = 10 * len(self.classes_)  # results and temporaries have a column a class
-        with Workers(self.n_jobs) as workers:
-            return map_scores(self._latent, rows, function, workers, n_columns)
-
-    def _check_rows(self, X: object) -> FloatArray:
-        """Return a table like that of training as a matrix of finite numbers."""
-        return self._table(self, X)

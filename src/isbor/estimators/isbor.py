@@ -1,38 +1,30 @@
 """`ISBOR`, the incremental sparse Bayesian model."""
 
-import sys
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from isbor.arrays import FloatArray, IntArray, LabelArray
+from isbor.arrays import LabelArray
 from isbor.automatic import Selection, choose_kinds
 from isbor.blocks import Workers
-from isbor.estimators.base import LatentClassifier, all_or_nothing, map_scores, row_weights
+from isbor.estimators.base import SHARED_PARAMETERS
+from isbor.estimators.sparse import SparseClassifier
+from isbor.estimators.training import ClassWeight, read_training
 from isbor.fits import Fit, Kind
-from isbor.inputs import canonical_rows
 from isbor.kinds import Plan, Table, fit_kinds
-from isbor.labels import encode_labels, observed_levels
-from isbor.predictive import Score, insert_empty_levels
-from isbor.relevance import feature_relevance
-from isbor.selection import WidthTrial
-from isbor.tables import Missing, learn_table
-from isbor.trace import Callback, Step, StopReason
+from isbor.tables import Missing
+from isbor.trace import Callback
 
 __all__ = ["ISBOR"]
 
 _MAX_DENSE_ROWS = 20_000  # 3.2 GB
 
 
-class ISBOR(LatentClassifier):
+class ISBOR(SparseClassifier):
     """Incremental sparse Bayesian ordinal regression.
 
     A latent score, the sum of a few dozen basis functions, is cut into ordered classes by thresholds under
@@ -181,38 +173,18 @@ class ISBOR(LatentClassifier):
         "max_vectors": [Interval(Integral, 1, None, closed="left"), None],
         "n_members": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "noise": [StrOptions({"varying", "constant"})],
-        "missing": [StrOptions({"auto", "indicator", "error"})],
         "solver": [StrOptions({"gram", "sequential"})],
-        "classes": ["array-like", None],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
         "n_candidates": [StrOptions({"all"}), Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "patience": [Interval(Integral, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
         "callback": [callable, None],
         "verbose": ["verbose"],
+        **SHARED_PARAMETERS,
     }
 
-    thresholds_: FloatArray
-    sigma_: float
-    coef_: FloatArray
-    intercept_: float
-    alpha_: FloatArray
-    relevance_vectors_: FloatArray
-    relevance_: IntArray
-    n_relevance_: int
-    gamma_: float | FloatArray | None
     kind_: str
     selection_: Selection
-    feature_relevance_: FloatArray
-    feature_scale_: FloatArray
-    log_evidence_: float
-    n_iter_: int
-    trace_: tuple[Step, ...]
-    width_trials_: tuple[WidthTrial, ...]
-    stop_reason_: StopReason
 
     def __init__(
         self,
@@ -227,7 +199,7 @@ class ISBOR(LatentClassifier):
         missing: Missing = "auto",
         solver: Literal["gram", "sequential"] = "gram",
         classes: Sequence[Any] | LabelArray | None = None,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        class_weight: ClassWeight = None,
         n_candidates: int | Literal["all"] = 200,
         tol: float = 1e-2,
         patience: int = 2,
@@ -257,107 +229,23 @@ class ISBOR(LatentClassifier):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite numbers; any scale will do.
-        y : array-like of shape (n_samples,)
-            Ordered labels: integers, booleans, an ordered categorical, or strings with `classes`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight 2 means the same as the row twice, weight 0 as its absence.
-
-        Returns
-        -------
-        self
-        """
-        validate_parameter_constraints(
-            self._parameter_constraints, self.get_params(deep=False), caller_name="ISBOR"
-        )
-        with all_or_nothing(self):
-            self._fit(X, y, sample_weight)
-        return self
-
     def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        labels = encode_labels(y, self.classes)
-        self._table, X = learn_table(self, X, self.missing)
-        check_consistent_length(X, labels.codes)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        weight = row_weights(labels, weight, self.class_weight)
-        observed = observed_levels(labels, weight)
-        salt = 0 if self.random_state is None else check_random_state(self.random_state).randint(1, 2**31)
-        feature, categorical = self._table.feature, self._table.categorical
-        rows, scaling = canonical_rows(
-            X,
-            np.searchsorted(observed, labels.codes),
-            weight,
-            salt=salt,
-            category=np.where(categorical, feature, -1),
-        )
+        training = read_training(self, X, y, sample_weight)
+        rows = training.rows
         if self.solver == "sequential" and len(rows) > _MAX_DENSE_ROWS:
             raise ValueError(
                 f"X holds {len(rows)} distinct rows; solver='sequential' keeps a matrix of rows × rows "
                 f"and takes at most {_MAX_DENSE_ROWS}. Use solver='gram', or fit a sample of the rows."
             )
-        table = Table(rows, scaling, feature, categorical)
-        plan = self._plan(salt)
+        table = Table(rows, training.scaling, training.table.feature, training.table.categorical)
+        plan = self._plan(training.salt)
         callback = self._progress()
         with Workers(self.n_jobs) as workers:
             selection, start = self._selection(table, plan, workers, callback)
             fit = fit_kinds(selection.kinds, table, plan, workers, callback, start)
-            total_weight = float(rows.weight.sum())
-            latent = fit.latent(total_weight)
-            cuts = latent.thresholds
-            if len(observed) < len(labels.classes):
-                cuts = insert_empty_levels(
-                    cuts,
-                    observed,
-                    len(labels.classes),
-                    total_weight=total_weight,
-                    scores=map_scores(latent, X[weight > 0], _mean_and_spread, workers),
-                )
-            centre, variance = fit.score_moments(rows, workers)
-            unit = float(np.sqrt(variance)) or 1.0  # all scores may be equal
-        if fit.reason is StopReason.MAX_ITER:
-            warnings.warn(str(fit.reason), ConvergenceWarning, stacklevel=3)
-
-        self._latent, self._cuts, self._centre, self._unit = latent, cuts, centre, unit
-        self.classes_ = labels.classes
-        self.thresholds_ = (cuts - centre) / unit
-        self.sigma_ = 1.0 / unit
+            self._take_over(training, table, fit, workers)
         self.selection_ = selection
         self.kind_ = selection.kind
-        self._describe_functions(fit, table, X)
-        self.feature_relevance_ = feature_relevance(latent, rows, feature, self.n_features_in_)
-        self.log_evidence_ = float(np.dot(fit.shares, [model.log_evidence for model in fit.models]))
-        self.n_iter_ = fit.n_passes
-        self.trace_ = fit.steps
-        self.width_trials_ = fit.width_trials
-        self.stop_reason_ = fit.reason
-
-    def _describe_functions(self, fit: Fit, table: Table, X: FloatArray) -> None:
-        """Set what tells the functions of the score apart, in the units of the table and of the score."""
-        members, scaling, unit = self._latent.members, table.scaling, self._unit
-        self.coef_ = np.concatenate([member.share * member.weights for member in members]) / unit
-        offsets = [member.shift - member.functions.offset @ member.weights for member in members]
-        self.intercept_ = (float(np.dot(fit.shares, offsets)) - self._centre) / unit
-        parts = zip(fit.models, fit.shares, fit.scales, strict=True)
-        alphas = [model.mode.alpha / (share * scale) ** 2 for model, share, scale in parts]
-        self.alpha_ = np.concatenate(alphas) * unit**2
-        functions = [model.functions for model in fit.models]
-        self.relevance_ = table.rows.source[np.concatenate([some.origin for some in functions])]
-        if "mixed" in fit.kinds:
-            self.relevance_vectors_ = np.concatenate(
-                [fit.preparation.centres(some.centres, some.metric != 0.0) for some in functions]
-            )
-        else:
-            self.relevance_vectors_ = X[self.relevance_]
-        self.n_relevance_ = len(self.coef_)
-        self.gamma_ = fit.gamma
-        with np.errstate(divide="ignore"):
-            self.feature_scale_ = 1.0 / scaling.factor
 
     def _selection(
         self, table: Table, plan: Plan, workers: Workers, callback: Callback | None
@@ -388,19 +276,3 @@ class ISBOR(LatentClassifier):
             varying_noise=self.noise == "varying",
             seed=salt,
         )
-
-    def _progress(self) -> Callback | None:
-        if not self.verbose:
-            return self.callback
-
-        def report(step: Step) -> None:
-            if step.kind == "mode" or self.verbose > 1:
-                sys.stderr.write(f"[ISBOR] {step}\n")
-            if self.callback is not None:
-                self.callback(step)
-
-        return report
-
-
-def _mean_and_spread(score: Score) -> FloatArray:
-    return np.stack([score.mean, score.spread], axis=1)

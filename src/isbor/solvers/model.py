@@ -19,6 +19,7 @@ from isbor.trace import Callback, Stage, Step, StepKind
 
 __all__ = [
     "INITIAL_FUNCTIONS",
+    "INITIAL_REACH",
     "Recorder",
     "SparseModel",
     "StoppedError",
@@ -31,7 +32,7 @@ __all__ = [
 
 # The prior standard deviation of each starting function's part of the score, in units of the noise:
 # wide enough not to hold back a signal that is nearly free of noise.
-_INITIAL_REACH = 30.0
+INITIAL_REACH = 30.0
 INITIAL_FUNCTIONS = 30
 # The same for functions thrown into a model, in units of the standard deviation of its score.
 _RESTART_REACH = 3.0
@@ -69,9 +70,11 @@ def settle(
     return SparseModel(functions, mode, log_evidence(mode), len(rows))
 
 
-def start_from(rows: TrainingRows, functions: Functions, workers: Workers) -> SparseModel:
+def start_from(
+    rows: TrainingRows, functions: Functions, workers: Workers, reach: float = INITIAL_REACH
+) -> SparseModel:
     """Return a model of some functions, all with weak priors."""
-    functions, alpha = _weakly_held(functions, _INITIAL_REACH, rows)
+    functions, alpha = _weakly_held(functions, reach, rows)
     thresholds = starting_thresholds(rows.y, rows.weight)
     return settle(rows, functions, alpha, np.zeros(len(functions)), thresholds, workers)
 

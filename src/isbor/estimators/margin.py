@@ -1,0 +1,160 @@
+"""What the kernel machines share: a sum of kernels, thresholds of its own, probabilities on top."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from isbor.arrays import FloatArray, IntArray
+from isbor.blocks import Workers, row_blocks
+from isbor.calibration import Calibration, calibrate, cross_fitted_scores
+from isbor.estimators.base import SHARED_PARAMETERS, OrdinalClassifier
+from isbor.estimators.training import Training, read_training
+from isbor.inputs import TrainingRows
+from isbor.kernels import CutScore, Kernel, KernelMachine, KernelName
+from isbor.predictive import Loss, Score, insert_empty_levels
+
+__all__ = ["KERNEL_PARAMETERS", "Gamma", "MarginClassifier"]
+
+Gamma = float | Literal["scale"]
+Cut = TypeVar("Cut", bound=CutScore)
+
+_FOLDS = 5  # of the rows, for probabilities
+
+KERNEL_PARAMETERS: dict[str, list[Any]] = {
+    "kernel": [StrOptions({"rbf", "linear", "poly", "precomputed"})],
+    "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
+    "degree": [Interval(Integral, 1, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "probability": ["boolean"],
+    **SHARED_PARAMETERS,
+}
+
+
+def _has_probabilities(estimator: "MarginClassifier[Any]") -> bool:
+    if not estimator.probability:
+        raise AttributeError(
+            f"This {type(estimator).__name__} has probability=False; class probabilities, and losses other "
+            'than "absolute", need probability=True, set before fit.'
+        )
+    return True
+
+
+class MarginClassifier(OrdinalClassifier, Generic[Cut]):
+    """A kernel machine: `predict` follows its own thresholds, `predict_proba` a calibration.
+
+    A subclass says in `_solve` how a machine is fitted to rows.
+    """
+
+    kernel: KernelName
+    gamma: Gamma
+    degree: int
+    coef0: float
+    probability: bool
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = KERNEL_PARAMETERS
+
+    thresholds_: FloatArray
+    dual_coef_: FloatArray
+    support_: IntArray
+    support_vectors_: FloatArray
+    gamma_: float
+    n_iter_: int
+    _calibration: Calibration | None
+    _response_cuts: FloatArray
+    _lapse: float
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def _solve(self, rows: TrainingRows, kernel: Kernel) -> Cut:
+        raise NotImplementedError
+
+    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        training = read_training(self, X, y, sample_weight, pairwise=self.kernel == "precomputed")
+        kernel = self._kernel_for(training)
+        cut = self._solve(training.rows, kernel)
+        self._take_over(training, kernel, cut)
+
+    def _kernel_for(self, training: Training) -> Kernel:
+        gamma = 1.0 / training.n_varying if self.gamma == "scale" else float(self.gamma)
+        return Kernel(self.kernel, gamma, self.degree, self.coef0)
+
+    def _take_over(self, training: Training, kernel: Kernel, cut: Cut) -> None:
+        """Set the fitted attributes, probabilities among them."""
+        rows = training.rows
+        chosen = np.flatnonzero(cut.coef)
+        support = rows.take(chosen)
+        machine = KernelMachine(training.scaling, kernel, support, cut.coef[chosen])
+        own = self._scores(rows, kernel, support, cut.coef[chosen])
+        self._table, self.classes_ = training.table, training.classes
+        self._latent = machine
+        self._cuts = self._all_levels(training, cut.thresholds, own)
+        self._calibration = None
+        if self.probability:
+            scores = cross_fitted_scores(rows, cut, lambda part: self._solve(part, kernel), kernel, _FOLDS)
+            self._calibration = calibrate(scores, rows.y, rows.weight)
+            slope, cuts = self._calibration.slope, self._calibration.thresholds
+            self._response_cuts = self._all_levels(training, cuts, slope * own)
+            self._lapse = 1.0 / (training.total_weight + 2.0)
+        self.thresholds_ = self._cuts
+        self.dual_coef_ = machine.coef
+        self.support_ = support.source
+        self.support_vectors_ = training.X[support.source]
+        self.gamma_ = kernel.gamma
+        self.n_iter_ = cut.n_iter
+
+    def _scores(
+        self, rows: TrainingRows, kernel: Kernel, support: TrainingRows, coef: FloatArray
+    ) -> FloatArray:
+        """Return the scores of the training rows."""
+        with Workers(self.n_jobs) as workers:
+            blocks = row_blocks(len(rows), len(support))
+            return np.concatenate(
+                list(workers.map(lambda block: kernel(rows.X[block], support) @ coef, blocks))
+            )
+
+    def _all_levels(self, training: Training, thresholds: FloatArray, scores: FloatArray) -> FloatArray:
+        """Return thresholds for all levels, those without rows included."""
+        n_levels = len(training.classes)
+        if len(training.observed) == n_levels:
+            return thresholds
+        return insert_empty_levels(
+            thresholds,
+            training.observed,
+            n_levels,
+            total_weight=training.total_weight,
+            scores=np.stack([scores, np.ones(len(scores))], axis=1),
+        )
+
+    def latent(self, X: ArrayLike) -> FloatArray:
+        """Return the score of each row, to be compared with `thresholds_`."""
+        return self._map_rows(X, lambda score: score.mean)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Predict P(y = k) for each row, columns as in `classes_`; rows sum to one.
+
+        The probabilities are those of an ordered probit that was fitted to scores of rows held back.
+        `predict` follows the machine's own thresholds, so it need not be their median.
+        """
+        return super().predict_proba(X)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: ArrayLike) -> FloatArray:
+        """Predict ln P(y = k), accurate where the probability itself would underflow."""
+        return super().predict_log_proba(X)
+
+    def _decide(self, score: Score, loss: Loss) -> IntArray:
+        if not (isinstance(loss, str) and loss == "absolute"):
+            _has_probabilities(self)
+        return super()._decide(score, loss)
+
+    def _response(self, score: Score) -> tuple[Score, FloatArray]:
+        calibration = cast(Calibration, self._calibration)
+        return calibration.response(score, self._lapse), self._response_cuts

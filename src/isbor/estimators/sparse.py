@@ -1,0 +1,107 @@
+"""What the sparse Bayesian estimators share: how a fit becomes attributes, and progress."""
+
+import sys
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from isbor.arrays import FloatArray, IntArray
+from isbor.blocks import Workers
+from isbor.estimators.base import LatentClassifier, map_scores, mean_and_spread
+from isbor.estimators.training import Training
+from isbor.fits import Fit
+from isbor.kinds import Table
+from isbor.predictive import LatentModel, insert_empty_levels
+from isbor.relevance import feature_relevance
+from isbor.selection import WidthTrial
+from isbor.trace import Callback, Step, StopReason
+
+__all__ = ["SparseClassifier"]
+
+
+class SparseClassifier(LatentClassifier):
+    """A sparse sum of basis functions with all that was learned about it."""
+
+    callback: Callback | None
+    verbose: int
+
+    thresholds_: FloatArray
+    sigma_: float
+    coef_: FloatArray
+    intercept_: float
+    alpha_: FloatArray
+    relevance_vectors_: FloatArray
+    relevance_: IntArray
+    n_relevance_: int
+    gamma_: float | FloatArray | None
+    feature_relevance_: FloatArray
+    feature_scale_: FloatArray
+    log_evidence_: float
+    n_iter_: int
+    trace_: tuple[Step, ...]
+    width_trials_: tuple[WidthTrial, ...]
+    stop_reason_: StopReason
+    _latent: LatentModel
+
+    def _take_over(self, training: Training, table: Table, fit: Fit, workers: Workers) -> None:
+        """Set the fitted attributes."""
+        latent = fit.latent(training.total_weight)
+        cuts = latent.thresholds
+        if len(training.observed) < len(training.classes):
+            cuts = insert_empty_levels(
+                cuts,
+                training.observed,
+                len(training.classes),
+                total_weight=training.total_weight,
+                scores=map_scores(latent, training.X[training.weight > 0], mean_and_spread, workers),
+            )
+        centre, variance = fit.score_moments(table.rows, workers)
+        unit = float(np.sqrt(variance)) or 1.0  # all scores may be equal
+        self._latent, self._cuts, self._centre, self._unit = latent, cuts, centre, unit
+        self._table, self.classes_ = training.table, training.classes
+        self.thresholds_ = (cuts - centre) / unit
+        self.sigma_ = 1.0 / unit
+        self._describe_functions(fit, table, training.X)
+        self.feature_relevance_ = feature_relevance(latent, table.rows, table.feature, self.n_features_in_)
+        self.log_evidence_ = float(np.dot(fit.shares, [model.log_evidence for model in fit.models]))
+        self.n_iter_ = fit.n_passes
+        self.trace_ = fit.steps
+        self.width_trials_ = fit.width_trials
+        self.stop_reason_ = fit.reason
+        if fit.reason is StopReason.MAX_ITER:
+            warnings.warn(str(fit.reason), ConvergenceWarning, stacklevel=4)
+
+    def _describe_functions(self, fit: Fit, table: Table, X: FloatArray) -> None:
+        """Set what tells the functions of the score apart, in the units of the table and of the score."""
+        members, scaling, unit = self._latent.members, table.scaling, self._unit
+        self.coef_ = np.concatenate([member.share * member.weights for member in members]) / unit
+        offsets = [member.shift - member.functions.offset @ member.weights for member in members]
+        self.intercept_ = (float(np.dot(fit.shares, offsets)) - self._centre) / unit
+        parts = zip(fit.models, fit.shares, fit.scales, strict=True)
+        alphas = [model.mode.alpha / (share * scale) ** 2 for model, share, scale in parts]
+        self.alpha_ = np.concatenate(alphas) * unit**2
+        functions = [model.functions for model in fit.models]
+        self.relevance_ = table.rows.source[np.concatenate([some.origin for some in functions])]
+        if "mixed" in fit.kinds:
+            self.relevance_vectors_ = np.concatenate(
+                [fit.preparation.centres(some.centres, some.metric != 0.0) for some in functions]
+            )
+        else:
+            self.relevance_vectors_ = X[self.relevance_]
+        self.n_relevance_ = len(self.coef_)
+        self.gamma_ = fit.gamma
+        with np.errstate(divide="ignore"):
+            self.feature_scale_ = 1.0 / scaling.factor
+
+    def _progress(self) -> Callback | None:
+        if not self.verbose:
+            return self.callback
+
+        def report(step: Step) -> None:
+            if step.kind == "mode" or self.verbose > 1:
+                sys.stderr.write(f"[{type(self).__name__}] {step}\n")
+            if self.callback is not None:
+                self.callback(step)
+
+        return report
