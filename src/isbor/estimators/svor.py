@@ -184,4 +184,4 @@ class SVOR(MarginClassifier[MarginSolution]):
         self.dual_objective_, self.gap_ = cut.objective, cut.gap
         self.stop_reason_ = StopReason.GAP_CLOSED if cut.converged else StopReason.MAX_ITER
         if not cut.converged:
-            warnings.warn(str(self.stop_reason_), ConvergenceWarning, stacklevel=5)
+            warnings.warn(str(self.stop_reason_), ConvergenceWarning, stacklevel=4)

@@ -55,7 +55,7 @@ def solve_margins(
     """Solve the problem until the gap is less than a share of the primal objective."""
     n = len(rows)
     n_thresholds = problem.n_thresholds
-    n_slots = min(max(int(cache_bytes // (8 * n)), 2 * _ROWS_AT_ONCE), n)
+    n_slots = min(max(int(cache_bytes // (8 * n)), 8), n)
     if n_slots == n:
         cache = kernel.gram(rows)
         slot = np.arange(n)
@@ -73,7 +73,8 @@ def solve_margins(
     links = np.zeros(n_thresholds + 1)
     active = np.arange(len(problem))
     counts = np.diff(starts)
-    progress = np.zeros(2, dtype=np.int64)  # steps made, the step of the last check
+    progress = np.zeros(3, dtype=np.int64)  # steps made, the step of the last check, the threshold visited
+    levels = np.array([1.0, 0.0])  # the violation that is let be in this round, the largest seen in it
     bounds = np.empty((2, n_thresholds))
     gaps = np.array([np.inf, 0.0, 0.0])  # gap, primal and dual objective
     while True:
@@ -97,6 +98,7 @@ def solve_margins(
             bounds,
             gaps,
             progress,
+            levels,
             tolerance,
             min(int(progress[0]) + _STEPS_AT_ONCE, max_steps),
         )
@@ -136,7 +138,8 @@ def _load(
     np.minimum.at(nearest, problem.row, distance)
     nearest[slot >= 0] = np.inf
     nearest[missing] = -1.0
-    wanted = np.argpartition(nearest, min(_ROWS_AT_ONCE, len(rows) - 1))[:_ROWS_AT_ONCE]
+    count = min(_ROWS_AT_ONCE, len(used) // 4)
+    wanted = np.argpartition(nearest, count)[:count]
     wanted = wanted[np.isfinite(nearest[wanted])]
     free = np.argpartition(used, len(wanted) - 1)[: len(wanted)]
     evicted = owner[free]
@@ -144,7 +147,7 @@ def _load(
     cache[free] = kernel(rows.X[wanted], rows)
     slot[wanted] = free
     owner[free] = wanted
-    used[free] = now
+    used[free] = now + 1  # later than any slot that was never used
 
 
 @njit(cache=True)
@@ -194,6 +197,7 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
     bounds,
     gaps,
     progress,
+    levels,
     tolerance,
     last_step,
 ):
@@ -204,11 +208,10 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
     """
     n_thresholds = len(starts) - 1
     lowest = np.empty(n_thresholds, dtype=np.int64)
-    enough = 1.0  # of the violation at a threshold: others come first
     while True:
-        worst = 0.0
-        for group in range(1 if linked else n_thresholds):
-            # Thresholds that are linked are one group, others are visited in turn.
+        # Thresholds that are linked are one group, others are visited in turn.
+        for group in range(progress[2], 1 if linked else n_thresholds):
+            progress[2] = group
             j_first, j_last = (0, n_thresholds) if linked else (group, group + 1)
             visited = False
             while True:
@@ -216,9 +219,9 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
                     _look(j, row, sign, bound, starts, gamma, f, active, counts, bounds, lowest)
                 violation, first = _worst(bounds, links, linked, j_first, j_last)
                 if not visited:
-                    worst = max(worst, violation)
+                    levels[1] = max(levels[1], violation)
                     visited = True
-                if violation <= max(enough, _ROUNDING * (1.0 + abs(bounds[1, first]))):
+                if violation <= max(levels[0], _ROUNDING * (1.0 + abs(bounds[1, first]))):
                     break
                 if progress[0] >= last_step:
                     return _PAUSED, -1
@@ -228,6 +231,7 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
                 iu = row[u]
                 if slot[iu] < 0:
                     return _MISSING_ROW, iu
+                used[slot[iu]] = progress[0] + 1
                 value_u = f[iu] - sign[u]
                 kernel_u = cache[slot[iu]]
                 best, v = 0.0, -1
@@ -251,8 +255,7 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
                 if slot[iv] < 0:
                     return _MISSING_ROW, iv
                 kernel_v = cache[slot[iv]]
-                used[slot[iu]] = progress[0]
-                used[slot[iv]] = progress[0]
+                used[slot[iv]] = progress[0] + 1
 
                 # The step, to the top of the parabola or to the nearest bound.
                 room_u = bound[u] - gamma[u] if sign[u] > 0.0 else gamma[u]
@@ -284,8 +287,8 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
                 if linked and progress[0] - progress[1] >= _STEPS_A_CHECK:
                     break
 
-        enough = 0.5 * worst
-        nothing_left = worst <= _ROUNDING * (1.0 + np.max(np.abs(bounds)))
+        nothing_left = levels[1] <= _ROUNDING * (1.0 + np.max(np.abs(bounds)))
+        levels[0], levels[1], progress[2] = 0.5 * levels[1], 0.0, 0
         if nothing_left or progress[0] - progress[1] >= _STEPS_A_CHECK:
             progress[1] = progress[0]
             _check(row, sign, bound, starts, linked, gamma, f, coef, links, active, counts, bounds, gaps)
@@ -293,7 +296,7 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
             nothing_left = violation <= _ROUNDING * (1.0 + np.max(np.abs(bounds)))
             if gaps[0] <= tolerance * gaps[1] or nothing_left:
                 return _CONVERGED, -1
-            enough = 0.5 * violation
+            levels[0] = 0.5 * violation
             if progress[0] >= last_step:
                 return _PAUSED, -1
 
