@@ -18,12 +18,12 @@ from isbor.inputs import TrainingRows
 from isbor.kernels import CutScore, Kernel, KernelMachine, KernelName
 from isbor.predictive import Loss, Score, insert_empty_levels
 
-__all__ = ["KERNEL_PARAMETERS", "Gamma", "MarginClassifier"]
+__all__ = ["FOLDS", "KERNEL_PARAMETERS", "Gamma", "MarginClassifier"]
 
 Gamma = float | Literal["scale"]
 Cut = TypeVar("Cut", bound=CutScore)
 
-_FOLDS = 5  # of the rows, for probabilities
+FOLDS = 5  # of the rows, for probabilities
 
 KERNEL_PARAMETERS: dict[str, list[Any]] = {
     "kernel": [StrOptions({"rbf", "linear", "poly", "precomputed"})],
@@ -97,8 +97,7 @@ class MarginClassifier(OrdinalClassifier, Generic[Cut]):
         self._cuts = self._all_levels(training, cut.thresholds, own)
         self._calibration = None
         if self.probability:
-            scores = cross_fitted_scores(rows, cut, lambda part: self._solve(part, kernel), kernel, _FOLDS)
-            self._calibration = calibrate(scores, rows.y, rows.weight)
+            self._calibration = calibrate(self._held_back_scores(rows, kernel, cut), rows.y, rows.weight)
             slope, cuts = self._calibration.slope, self._calibration.thresholds
             self._response_cuts = self._all_levels(training, cuts, slope * own)
             self._lapse = 1.0 / (training.total_weight + 2.0)
@@ -108,6 +107,10 @@ class MarginClassifier(OrdinalClassifier, Generic[Cut]):
         self.support_vectors_ = training.X[support.source]
         self.gamma_ = kernel.gamma
         self.n_iter_ = cut.n_iter
+
+    def _held_back_scores(self, rows: TrainingRows, kernel: Kernel, cut: Cut) -> FloatArray:
+        """Return the scores of the training rows by machines that have not seen them."""
+        return cross_fitted_scores(rows, cut, lambda part: self._solve(part, kernel), kernel, FOLDS)
 
     def _scores(
         self, rows: TrainingRows, kernel: Kernel, support: TrainingRows, coef: FloatArray

@@ -19,8 +19,9 @@ all rows; only the lists of variables that are looked at shrink, and are made an
 computes the gap between the primal and the dual objective, P - D, which bounds the error of both: the
 solution is good when it is below a share of P.
 
-The matrix K is computed at once if it fits into the cache. If not, rows are computed when they are needed,
-together with others that are likely to be, and those that were used longest ago make room.
+The matrix K is computed at once if it fits into the cache. If not, the work goes in rounds: the cache holds
+the rows whose variables violate the conditions most, steps are made among them until their violation is a
+fifth of what it was for all, and then others take their place.
 """
 
 import numpy as np
@@ -34,13 +35,11 @@ from isbor.solvers.margins import MarginProblem, MarginSolution
 __all__ = ["solve_margins"]
 
 _STEPS_A_CHECK = 250  # a check costs about as much as a few steps
-_STEPS_AT_ONCE = 20_000  # between two moments at which the work can be interrupted
-_ROWS_AT_ONCE = 32  # of the kernel, when one is missing
-
+_STEPS_A_ROUND = 20_000  # at the most, with the same rows in the cache
+_ROUND_SHARE = 0.2  # of the violation, that a round may leave
+_ROWS_AT_ONCE = 256  # of the kernel, when some are computed
+_FEWEST_ROWS = 64  # that the cache holds
 _ROUNDING = 1e-12  # of a score: violations below it are none
-
-# Why `_run` returned.
-_CONVERGED, _MISSING_ROW, _PAUSED = 0, 1, 2
 
 
 def solve_margins(
@@ -55,39 +54,39 @@ def solve_margins(
     """Solve the problem until the gap is less than a share of the primal objective."""
     n = len(rows)
     n_thresholds = problem.n_thresholds
-    n_slots = min(max(int(cache_bytes // (8 * n)), 8), n)
-    if n_slots == n:
-        cache = kernel.gram(rows)
-        slot = np.arange(n)
-    else:
-        cache = np.empty((n_slots, n))
-        slot = np.full(n, -1)
-    used = np.zeros(n_slots, dtype=np.int64)  # the step at which a slot was last needed
-    owner = np.full(n_slots, -1)
+    n_slots = max(int(cache_bytes // (8 * n)), _FEWEST_ROWS)
+    whole = n_slots >= n or kernel.name == "precomputed"
+    cache = kernel.gram(rows) if whole else np.empty((n_slots, n))
+    slot = np.arange(n) if whole else np.full(n, -1)  # where a row is in the cache
     diagonal = kernel.diagonal(rows)
 
+    row, sign, bound = problem.row, problem.sign, problem.bound
     starts = np.searchsorted(problem.threshold, np.arange(n_thresholds + 1))
     gamma = np.zeros(len(problem))
-    f = np.zeros(n)
-    coef = np.zeros(n)
+    f, coef = np.zeros(n), np.zeros(n)
     links = np.zeros(n_thresholds + 1)
-    active = np.arange(len(problem))
-    counts = np.diff(starts)
-    progress = np.zeros(3, dtype=np.int64)  # steps made, the step of the last check, the threshold visited
-    levels = np.array([1.0, 0.0])  # the violation that is let be in this round, the largest seen in it
+    active, counts = np.arange(len(problem)), np.diff(starts)
     bounds = np.empty((2, n_thresholds))
-    gaps = np.array([np.inf, 0.0, 0.0])  # gap, primal and dual objective
+    n_steps = 0
     while True:
-        reason, missing = _run(
-            problem.row,
+        primal, dual = _objectives(row, sign, bound, starts, problem.linked, gamma, f, coef, links, bounds)
+        violation, _ = _worst(bounds, links, problem.linked, 0, n_thresholds)
+        nothing_left = violation <= _ROUNDING * (1.0 + np.max(np.abs(bounds)))
+        converged = primal - dual <= tolerance * primal or nothing_left
+        if converged or n_steps >= max_steps:
+            break
+        if not whole:
+            _fill(cache, slot, _urgency(problem, gamma, f, bounds), kernel, rows)
+        _activate(row, sign, bound, starts, problem.linked, gamma, f, bounds, slot, active, counts)
+        n_steps += _run(
+            row,
             problem.threshold,
-            problem.sign,
-            problem.bound,
+            sign,
+            bound,
             starts,
             problem.linked,
             cache,
             slot,
-            used,
             diagonal,
             gamma,
             f,
@@ -96,58 +95,50 @@ def solve_margins(
             active,
             counts,
             bounds,
-            gaps,
-            progress,
-            levels,
-            tolerance,
-            min(int(progress[0]) + _STEPS_AT_ONCE, max_steps),
+            violation,
+            0.0 if whole else _ROUND_SHARE * violation,
+            min(max_steps - n_steps, _STEPS_A_CHECK if whole else _STEPS_A_ROUND),
         )
-        if reason == _MISSING_ROW:
-            _load(missing, problem, kernel, rows, f, bounds, cache, slot, used, owner, int(progress[0]))
-        elif reason == _CONVERGED or progress[0] >= max_steps:
-            break
     return MarginSolution(
         coef=coef,
         thresholds=_thresholds(bounds[0], bounds[1], links, problem.linked),
-        n_iter=int(progress[0]),
+        n_iter=n_steps,
         gamma=gamma,
         links=links[:n_thresholds],
-        objective=float(gaps[2]),
-        gap=float(gaps[0]),
-        converged=reason == _CONVERGED,
+        objective=dual,
+        gap=primal - dual,
+        converged=converged,
     )
 
 
-def _load(
-    missing: int,
-    problem: MarginProblem,
-    kernel: Kernel,
-    rows: TrainingRows,
-    f: FloatArray,
-    bounds: FloatArray,
-    cache: FloatArray,
-    slot: IntArray,
-    used: IntArray,
-    owner: IntArray,
-    now: int,
-) -> None:
-    """Compute a row of the kernel, and with it those of other rows that are nearest to their thresholds."""
-    middle = bounds.mean(axis=0)
-    distance = np.abs(f[problem.row] - problem.sign - middle[problem.threshold])
-    nearest = np.full(len(rows), np.inf)
-    np.minimum.at(nearest, problem.row, distance)
-    nearest[slot >= 0] = np.inf
-    nearest[missing] = -1.0
-    count = min(_ROWS_AT_ONCE, len(used) // 4)
-    wanted = np.argpartition(nearest, count)[:count]
-    wanted = wanted[np.isfinite(nearest[wanted])]
-    free = np.argpartition(used, len(wanted) - 1)[: len(wanted)]
-    evicted = owner[free]
-    slot[evicted[evicted >= 0]] = -1
-    cache[free] = kernel(rows.X[wanted], rows)
-    slot[wanted] = free
-    owner[free] = wanted
-    used[free] = now + 1  # later than any slot that was never used
+def _urgency(problem: MarginProblem, gamma: FloatArray, f: FloatArray, bounds: FloatArray) -> FloatArray:
+    """Return by how much each row's variables that rise, and that fall, violate the conditions, (2, n)."""
+    s = problem.sign
+    value = f[problem.row] - s
+    low, high = bounds[:, problem.threshold]
+    rises = np.where(s > 0.0, gamma < problem.bound, gamma > 0.0)
+    falls = np.where(s > 0.0, gamma > 0.0, gamma < problem.bound)
+    urgency = np.full((2, len(f)), -np.inf)
+    np.maximum.at(urgency[0], problem.row, np.where(rises, low - value, -np.inf))
+    np.maximum.at(urgency[1], problem.row, np.where(falls, value - high, -np.inf))
+    return urgency
+
+
+def _fill(cache: FloatArray, slot: IntArray, urgency: FloatArray, kernel: Kernel, rows: TrainingRows) -> None:
+    """Bring the kernel's rows that are most urgent into the cache: half of them to rise, half to fall."""
+    n_slots = len(cache)
+    wanted = np.zeros(len(rows), dtype=np.bool_)
+    for of_side in urgency:
+        wanted[np.argsort(-of_side, kind="stable")[: n_slots // 2]] = True
+    slot[~wanted] = -1
+    taken = np.zeros(n_slots, dtype=np.bool_)
+    taken[slot[slot >= 0]] = True
+    free, absent = np.flatnonzero(~taken), np.flatnonzero(wanted & (slot < 0))
+    for start in range(0, len(absent), _ROWS_AT_ONCE):
+        some = absent[start : start + _ROWS_AT_ONCE]
+        places = free[start : start + len(some)]
+        cache[places] = kernel(rows.X[some], rows)
+        slot[some] = places
 
 
 @njit(cache=True)
@@ -186,7 +177,6 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
     linked,
     cache,
     slot,
-    used,
     diagonal,
     gamma,
     f,
@@ -195,43 +185,40 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
     active,
     counts,
     bounds,
-    gaps,
-    progress,
-    levels,
-    tolerance,
-    last_step,
+    violation,
+    goal,
+    most_steps,
 ):
-    """Make steps until the gap closes, a row of the kernel is missing, or the last step is made.
+    """Make steps among the active variables until their violation is no more than the goal; return how many.
 
     All arrays of the state are changed in place. `active` lists, from `starts[j]` on, the `counts[j]`
-    variables of threshold j that are looked at. Return the reason and the row that is missing.
+    variables of threshold j that are looked at. `violation` is the largest of all variables.
     """
     n_thresholds = len(starts) - 1
     lowest = np.empty(n_thresholds, dtype=np.int64)
+    n_steps = 0
     while True:
+        enough = max(0.5 * violation, goal)
+        violation = 0.0
         # Thresholds that are linked are one group, others are visited in turn.
-        for group in range(progress[2], 1 if linked else n_thresholds):
-            progress[2] = group
+        for group in range(1 if linked else n_thresholds):
             j_first, j_last = (0, n_thresholds) if linked else (group, group + 1)
             visited = False
             while True:
                 for j in range(j_first, j_last):
                     _look(j, row, sign, bound, starts, gamma, f, active, counts, bounds, lowest)
-                violation, first = _worst(bounds, links, linked, j_first, j_last)
+                here, first = _worst(bounds, links, linked, j_first, j_last)
                 if not visited:
-                    levels[1] = max(levels[1], violation)
+                    violation = max(violation, here)
                     visited = True
-                if violation <= max(levels[0], _ROUNDING * (1.0 + abs(bounds[1, first]))):
+                if here <= max(enough, _ROUNDING * (1.0 + abs(bounds[1, first]))):
                     break
-                if progress[0] >= last_step:
-                    return _PAUSED, -1
+                if n_steps >= most_steps:
+                    return n_steps
 
                 # The partner that gains most.
                 u = lowest[first]
                 iu = row[u]
-                if slot[iu] < 0:
-                    return _MISSING_ROW, iu
-                used[slot[iu]] = progress[0] + 1
                 value_u = f[iu] - sign[u]
                 kernel_u = cache[slot[iu]]
                 best, v = 0.0, -1
@@ -252,10 +239,7 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
                         if gain > best:
                             best, v = gain, w
                 iv = row[v]
-                if slot[iv] < 0:
-                    return _MISSING_ROW, iv
                 kernel_v = cache[slot[iv]]
-                used[slot[iv]] = progress[0] + 1
 
                 # The step, to the top of the parabola or to the nearest bound.
                 room_u = bound[u] - gamma[u] if sign[u] > 0.0 else gamma[u]
@@ -283,22 +267,9 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
                     coef[iv] -= t
                     for k in range(len(f)):
                         f[k] += t * (kernel_u[k] - kernel_v[k])
-                progress[0] += 1
-                if linked and progress[0] - progress[1] >= _STEPS_A_CHECK:
-                    break
-
-        nothing_left = levels[1] <= _ROUNDING * (1.0 + np.max(np.abs(bounds)))
-        levels[0], levels[1], progress[2] = 0.5 * levels[1], 0.0, 0
-        if nothing_left or progress[0] - progress[1] >= _STEPS_A_CHECK:
-            progress[1] = progress[0]
-            _check(row, sign, bound, starts, linked, gamma, f, coef, links, active, counts, bounds, gaps)
-            violation, first = _worst(bounds, links, linked, 0, n_thresholds)
-            nothing_left = violation <= _ROUNDING * (1.0 + np.max(np.abs(bounds)))
-            if gaps[0] <= tolerance * gaps[1] or nothing_left:
-                return _CONVERGED, -1
-            levels[0] = 0.5 * violation
-            if progress[0] >= last_step:
-                return _PAUSED, -1
+                n_steps += 1
+        if violation <= max(goal, _ROUNDING * (1.0 + np.max(np.abs(bounds)))):
+            return n_steps
 
 
 @njit(cache=True)
@@ -342,12 +313,11 @@ def _reach(links, i, j):  # type: ignore[no-untyped-def]  # pragma: no cover
 
 
 @njit(cache=True)
-def _check(  # type: ignore[no-untyped-def]  # pragma: no cover
-    row, sign, bound, starts, linked, gamma, f, coef, links, active, counts, bounds, gaps
+def _objectives(  # type: ignore[no-untyped-def]  # pragma: no cover
+    row, sign, bound, starts, linked, gamma, f, coef, links, bounds
 ):
-    """Compute bounds of the thresholds over all variables, the gap, and which variables to look at."""
-    n_thresholds = len(starts) - 1
-    for j in range(n_thresholds):
+    """Compute bounds of the thresholds over all variables; return the primal and the dual objective."""
+    for j in range(len(starts) - 1):
         low, high = -np.inf, np.inf
         for v in range(starts[j], starts[j + 1]):
             value = f[row[v]] - sign[v]
@@ -360,23 +330,32 @@ def _check(  # type: ignore[no-untyped-def]  # pragma: no cover
         bounds[0, j], bounds[1, j] = low, high
     middle = _thresholds(bounds[0], bounds[1], links, linked)
     slack_cost, total = 0.0, 0.0
+    for j in range(len(starts) - 1):
+        for v in range(starts[j], starts[j + 1]):
+            total += gamma[v]
+            # s(f - b) = 1 + s(F - b): short of the margin by -s(F - b).
+            slack_cost += bound[v] * max(0.0, -sign[v] * (f[row[v]] - sign[v] - middle[j]))
+    energy = 0.5 * np.dot(coef, f)
+    return energy + slack_cost, total - energy
+
+
+@njit(cache=True)
+def _activate(  # type: ignore[no-untyped-def]  # pragma: no cover
+    row, sign, bound, starts, linked, gamma, f, bounds, slot, active, counts
+):
+    """List the variables that may take part in a step: not far off, and with their rows in the cache."""
     least, most = bounds[1].min(), bounds[0].max()
-    for j in range(n_thresholds):
+    for j in range(len(starts) - 1):
         end = starts[j]
         low, high = (most, least) if linked else (bounds[0, j], bounds[1, j])
         room = max(0.1, low - high)
         for v in range(starts[j], starts[j + 1]):
+            if slot[row[v]] < 0:
+                continue
             value = f[row[v]] - sign[v]
-            total += gamma[v]
-            # s(f - b) = 1 + s(F - b): short of the margin by -s(F - b).
-            slack_cost += bound[v] * max(0.0, -sign[v] * (value - middle[j]))
             rises = gamma[v] < bound[v] if sign[v] > 0.0 else gamma[v] > 0.0
             falls = gamma[v] > 0.0 if sign[v] > 0.0 else gamma[v] < bound[v]
             if (rises and value < low + room) or (falls and value > high - room):
                 active[end] = v
                 end += 1
         counts[j] = end - starts[j]
-    energy = 0.5 * np.dot(coef, f)
-    gaps[1] = energy + slack_cost
-    gaps[2] = total - energy
-    gaps[0] = gaps[1] - gaps[2]
