@@ -1,8 +1,8 @@
 """Sparse Bayesian ordinal regression, with the API of scikit-learn."""
 
 from isbor import datasets, metrics
-from isbor.estimators import ISBOR, KDLOR, SBOR, SVOR
+from isbor.estimators import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR
 
-__all__ = ["ISBOR", "KDLOR", "SBOR", "SVOR", "datasets", "metrics"]
+__all__ = ["GPOR", "ISBOR", "ISVOR", "KDLOR", "SBOR", "SVOR", "datasets", "metrics"]
 
 __version__ = "0.1.0.dev0"

@@ -14,11 +14,19 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from isbor import KDLOR, SBOR, SVOR
+from isbor import GPOR, ISVOR, KDLOR, SBOR, SVOR
 from isbor.metrics import get_scorer, log_loss, mean_absolute_error
 from tests.contracts.hard_problems import named_problems, random_problem
 
-SYSTEMS = [SBOR(gamma=0.3), SVOR(), SVOR(constraints="explicit"), KDLOR()]
+SYSTEMS = [
+    SBOR(gamma=0.3),
+    SVOR(),
+    SVOR(constraints="explicit"),
+    ISVOR(),
+    GPOR(gamma=0.3),
+    KDLOR(),
+]
+LONG_PATHS = ("50 classes", "50 ordered classes", "10,000 columns")
 MACHINES = [system for system in SYSTEMS if hasattr(system, "kernel")]
 
 
@@ -294,6 +302,8 @@ def test_bad_data_is_refused(system, X, y, message):
         (KDLOR(thresholds="mean"), "'thresholds' parameter of KDLOR"),
         (SBOR(gamma=-1), "'gamma' parameter of SBOR"),
         (SBOR(max_iter=0), "'max_iter' parameter of SBOR"),
+        (GPOR(inference="variational"), "'inference' parameter of GPOR"),
+        (ISVOR(constraints="explicit"), "'constraints' parameter of ISVOR"),
     ],
     ids=lambda value: name(value) if not isinstance(value, str) else None,
 )
@@ -307,6 +317,8 @@ def test_too_many_rows_are_refused_at_once():
     y = np.arange(20_001) % 2
     with pytest.raises(ValueError, match="20001 distinct rows; SBOR.*at most 10000.*ISBOR"):
         SBOR().fit(X, y)
+    with pytest.raises(ValueError, match="20001 distinct rows; GPOR.*at most 10000.*ISBOR"):
+        GPOR().fit(X, y)
 
 
 def check(model, X):
@@ -321,9 +333,21 @@ def check(model, X):
 
 
 @systems
-@pytest.mark.parametrize(("X", "y"), [pytest.param(X, y, id=name) for name, X, y in named_problems()])
-def test_named_problem(system, X, y):
+@pytest.mark.parametrize(
+    ("title", "X", "y"), [pytest.param(title, X, y, id=title) for title, X, y in named_problems()]
+)
+def test_named_problem(system, title, X, y):
+    if isinstance(system, ISVOR) and title in LONG_PATHS:
+        pytest.skip("A path of many steps, times six for the probabilities; `make test-slow` walks it.")
     check(clone(system).fit(X, y), X)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("X", "y"), [pytest.param(X, y, id=title) for title, X, y in named_problems() if title in LONG_PATHS]
+)
+def test_long_paths(X, y):
+    check(ISVOR().fit(X, y), X)
 
 
 @systems

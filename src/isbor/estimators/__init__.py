@@ -1,8 +1,10 @@
 """The estimators, one file a model."""
 
+from isbor.estimators.gpor import GPOR
 from isbor.estimators.isbor import ISBOR
+from isbor.estimators.isvor import ISVOR
 from isbor.estimators.kdlor import KDLOR
 from isbor.estimators.sbor import SBOR
 from isbor.estimators.svor import SVOR
 
-__all__ = ["ISBOR", "KDLOR", "SBOR", "SVOR"]
+__all__ = ["GPOR", "ISBOR", "ISVOR", "KDLOR", "SBOR", "SVOR"]

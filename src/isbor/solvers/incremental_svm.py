@@ -1,0 +1,764 @@
+r"""Support vector machines that learn row by row: the exact path from the optimum of n rows to that of n + 1.
+
+The problem is the dual of `isbor.solvers.margins`, thresholds not linked. In signed variables
+:math:`\alpha_v = s_v \gamma_v`, each in an interval [l, u], which is [0, C] for a row above the threshold and
+[-C, 0] for one below, it reads
+
+.. math::
+    \min_\alpha\; \tfrac12 \beta^\top K \beta - \sum_v s_v \alpha_v, \quad l_v \le \alpha_v \le u_v, \quad
+    \sum_{v: j(v) = j} \alpha_v = 0 \;\text{ for each } j, \qquad \beta_i = \sum_{v: i(v) = i} \alpha_v .
+
+Let f = Kβ and :math:`g_v = f_{i(v)} - s_v - b_{j(v)}`, the gradient with the thresholds b as multipliers of
+the equalities. At the optimum every variable is in one of three places:
+
+========================  ==============================================================================
+on the margin, g = 0      the set S; its variables may be anywhere in their intervals
+at the lower end, g ≥ 0   γ = 0 if the row belongs above the threshold, γ = C if it belongs below
+at the upper end, g ≤ 0   γ = C if the row belongs above the threshold, γ = 0 if it belongs below
+========================  ==============================================================================
+
+**A row is added** with α = 0, an end of each of its intervals. A variable c that has the wrong sign of g
+there is driven off its end, against its gradient: dα_c = σ = ±1 a unit of the path. S follows so that its g
+stays zero and the equalities hold,
+
+.. math::
+    \begin{pmatrix} 0 & E^\top \\ E & K_{SS} \end{pmatrix}
+    \begin{pmatrix} -db \\ d\alpha_S \end{pmatrix}
+    = -\sigma \begin{pmatrix} e_{j(c)} \\ K_{Sc} \end{pmatrix} ,
+
+where E says which threshold a member of S belongs to. g of c changes by σρ, ρ ≥ 0 being the Schur complement
+of c in the bordered matrix. The path turns, or ends, at the first of these events:
+
+* c arrives on the margin, and joins S, or at the other end of its interval: the path ends;
+* a member of S arrives at an end of its interval, and leaves S;
+* a variable at an end arrives on the margin, and joins S.
+
+So who is on the right side stays there, and the objective falls all along, its slope being -\|g_c\|. The
+inverse of the bordered matrix changes by matrices of rank one (`MarginSet`); a step takes O(n m) for n rows
+and m members.
+
+**No member of S at the threshold of c.** Then its equality lets nothing move, but b_j is free between the
+values f - s of the variables that can fall and of those that can rise. It goes towards that of c. Either it
+gets there, and c is on the margin; or it is stopped by a variable that can move against c, which joins S.
+
+**Dependence.** Where ρ = 0, as with equal rows, or with two rows on the margins of the same two thresholds, c
+moves without changing any score, until a member of S arrives at an end, whose place c can take, or c does. A
+variable whose column depends on those of S cannot join, nor does it need to: its g stays zero as theirs does.
+In floating point ρ counts as zero if it is no more than rounding, or so small that c could go through all of
+its interval without changing g. If that was wrong, a variable may end up on the wrong side; it is driven
+later.
+
+**Ties.** Of the variables that arrive at the same point, up to half of the tolerance, the fastest is the
+event. Steps of length zero could still go round in circles. So after many of them in a row no variable may
+join until the path gets on; members only leave, and when enough have left it does. Who is on the wrong side
+then is driven later; the objective has fallen meanwhile, so there is no way back.
+
+**Rounding.** A direction is refined until its residual is that of rounding, and the inverse is computed
+afresh where that fails. From time to time, and at the end, the scores are computed from α, and what g of S
+and the equalities are then off by is made up for by a step in S.
+
+**A bound is raised** where a row is repeated: variables at the old bound are driven on. l = u = 0 means that
+the machine does not see the row, though it knows its score; so machines of different rows share a kernel
+matrix.
+
+Source: Gu, Sheng, Tay, Romano & Li (2015), for the thresholds next to a row's class. The treatment of free
+thresholds, dependence and ties is ours.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isbor.arrays import FloatArray, IntArray
+from isbor.kernels import CutScore
+from isbor.solvers.margins import MarginProblem
+
+__all__ = [
+    "Gram",
+    "Machine",
+    "MarginSet",
+    "cut_score",
+    "dual_objective",
+    "empty_machine",
+    "extend",
+    "largest_violation",
+    "signed_bounds",
+    "with_thresholds",
+]
+
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+_EPS = float(np.finfo(float).eps)
+_DEPENDENT = 1e-12  # Schur complement, as a share of the kernel's diagonal, that counts as zero
+_AT_END = 1e-14  # share of its interval that a variable may be off its end
+_DUST = 1e-10  # share of its interval below which a variable is taken to be at an end, in results
+_IDLE_STEPS = 30  # that are fine in a row, besides three a member of S
+_MOST_STEPS = 10_000  # for a new row, besides a hundred a variable
+_REFINEMENTS = 4  # of a direction, before the inverse is computed afresh
+_ROWS_BETWEEN_CORRECTIONS = 16
+
+
+class Gram:
+    """A kernel matrix that grows.
+
+    What somebody holds never changes: rows are written behind the last if nobody has done so before, and to a
+    copy otherwise. Room is doubled when it runs out.
+    """
+
+    def __init__(self, values: FloatArray) -> None:
+        self._buffer, self._n = values, len(values)
+        self._written = [self._n]  # rows in the buffer, shared by all matrices that it holds
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def values(self) -> FloatArray:
+        """The matrix, (n, n)."""
+        return self._buffer[: self._n, : self._n]
+
+    def append(self, cross: FloatArray, own: FloatArray) -> "Gram":
+        """Return the matrix with m more rows: their kernel with the old ones, (m, n), and with each other."""
+        n, end = self._n, self._n + len(own)
+        grown = Gram.__new__(Gram)
+        grown._n = end
+        if self._written[0] == n and end <= len(self._buffer):
+            grown._buffer, grown._written = self._buffer, self._written
+        else:
+            room = max(2 * n, end)
+            grown._buffer, grown._written = np.empty((room, room)), [n]
+            grown._buffer[:n, :n] = self.values
+        grown._buffer[n:end, :n], grown._buffer[:n, n:end] = cross, cross.T
+        grown._buffer[n:end, n:end] = own
+        grown._written[0] = end
+        return grown
+
+    def __getstate__(self) -> FloatArray:
+        return self.values.copy()
+
+    def __setstate__(self, values: FloatArray) -> None:
+        Gram.__init__(self, values)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The optimum of n rows and J thresholds, and what is needed to go on from it."""
+
+    alpha: FloatArray  # (n, J)
+    low: FloatArray  # (n, J) lower ends l
+    high: FloatArray  # (n, J) upper ends u; u = l: the pair of row and threshold is no constraint
+    score: FloatArray  # (n,) f
+    thresholds: FloatArray  # (J,) b, not necessarily in order
+    member_row: IntArray  # (m,) of the variables in S
+    member_threshold: IntArray  # (m,)
+    inverse: FloatArray  # (J + m, J + m) of the bordered matrix
+    n_steps: int  # of the path so far
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    @property
+    def coef(self) -> FloatArray:
+        """Coefficients β of the kernels, (n,)."""
+        coef: FloatArray = self.alpha.sum(axis=1)
+        return coef
+
+
+def empty_machine(n_thresholds: int) -> Machine:
+    """Return the machine of no rows."""
+    nothing, none = np.zeros((0, n_thresholds)), np.zeros(0, np.intp)
+    return Machine(
+        nothing, nothing, nothing, np.zeros(0), np.zeros(n_thresholds), none, none, np.eye(n_thresholds), 0
+    )
+
+
+def with_thresholds(machine: Machine, places: IntArray, n_thresholds: int) -> Machine:
+    """Return the machine with further thresholds, which concern no row yet; `places` are those of its own."""
+    n_members = len(machine.member_row)
+
+    def spread(matrix: FloatArray) -> FloatArray:
+        wide = np.zeros((len(matrix), n_thresholds))
+        wide[:, places] = matrix
+        return wide
+
+    thresholds = np.zeros(n_thresholds)
+    thresholds[places] = machine.thresholds
+    # The slots of thresholds without members are decoupled.
+    inverse = np.eye(n_thresholds + n_members)
+    slots = np.concatenate([places, n_thresholds + np.arange(n_members)])
+    inverse[np.ix_(slots, slots)] = machine.inverse
+    return replace(
+        machine,
+        alpha=spread(machine.alpha),
+        low=spread(machine.low),
+        high=spread(machine.high),
+        thresholds=thresholds,
+        member_threshold=places[machine.member_threshold],
+        inverse=inverse,
+    )
+
+
+def signed_bounds(problem: MarginProblem, n_rows: int) -> tuple[FloatArray, FloatArray]:
+    """Return the intervals of all pairs of a row and a threshold: their lower and upper ends, (n, J)."""
+    if problem.linked:
+        raise ValueError(
+            'constraints="explicit" links the thresholds, which the incremental path does not know; '
+            'choose "implicit" or "adjacent".'
+        )
+    low, high = np.zeros((2, n_rows, problem.n_thresholds))
+    above = problem.sign > 0.0
+    high[problem.row[above], problem.threshold[above]] = problem.bound[above]
+    low[problem.row[~above], problem.threshold[~above]] = -problem.bound[~above]
+    return low, high
+
+
+def extend(machine: Machine, gram: FloatArray, low: FloatArray, high: FloatArray, *, tol: float) -> Machine:
+    """Return the optimum of more rows, or of wider intervals, on the path from the machine.
+
+    Parameters
+    ----------
+    machine : optimum of the first rows
+    gram : (n, n) kernel of all rows
+    low, high : (n, J) intervals of all rows; if they do not contain the machine's, it learns all rows anew
+    tol : by how much g may be on the wrong side
+    """
+    n = len(machine)
+    if np.any(low[:n] > machine.low) or np.any(high[:n] < machine.high):
+        machine = empty_machine(low.shape[1])
+    path = _Path(machine, gram, low, high, tol)
+    path.widen()
+    for row in range(len(machine), len(gram)):
+        path.add_row(row)
+    return path.arrive()
+
+
+def cut_score(machine: Machine) -> CutScore:
+    """Return coefficients and thresholds, in order; the middle where a threshold is free in an interval."""
+    F = machine.score[:, None] - _sign(machine.high)
+    lower, upper = _threshold_range(F, *_can_move(machine))
+    return CutScore(machine.coef, np.sort(_middle(lower, upper)), machine.n_steps)
+
+
+def dual_objective(machine: Machine) -> float:
+    """Return Σ γ - ½ βᵀKβ."""
+    return float(np.sum(_sign(machine.high) * machine.alpha) - 0.5 * machine.coef @ machine.score)
+
+
+def largest_violation(machine: Machine, gram: FloatArray) -> float:
+    """Return by how much the optimality conditions are violated, computed from α and b alone.
+
+    The largest of: g on the wrong side, an equality that does not hold, a variable outside of its interval.
+    """
+    if machine.alpha.size == 0:
+        return 0.0
+    gap = (gram @ machine.coef)[:, None] - _sign(machine.high) - machine.thresholds
+    can_fall, can_rise = _can_move(machine)
+    sides = np.maximum(np.where(can_fall, gap, 0.0), np.where(can_rise, -gap, 0.0))
+    outside = np.maximum(machine.low - machine.alpha, machine.alpha - machine.high)
+    return float(max(sides.max(), np.abs(machine.alpha.sum(axis=0)).max(), outside.max()))
+
+
+def _sign(high: FloatArray) -> FloatArray:
+    """Return s: +1 where a row belongs above the threshold, -1 below."""
+    return np.where(high > 0.0, 1.0, -1.0)
+
+
+def _can_move(machine: Machine) -> tuple[BoolArray, BoolArray]:
+    """Return which variables are above the lower, and which below the upper, end of their interval."""
+    dust = _DUST * (machine.high - machine.low)
+    return machine.alpha > machine.low + dust, machine.alpha < machine.high - dust
+
+
+def _threshold_range(
+    F: FloatArray, can_fall: BoolArray, can_rise: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return L and U of `isbor.solvers.margins`, (J,) each, infinite where nothing bounds a threshold."""
+    lower = np.max(np.where(can_fall, F, -np.inf), axis=0, initial=-np.inf)
+    upper = np.min(np.where(can_rise, F, np.inf), axis=0, initial=np.inf)
+    return lower, upper
+
+
+def _middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Return the middle of intervals; the end that is finite if the other is not; zero if none is."""
+    one_end = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper, 0.0))
+    return 0.5 * (one_end + np.where(np.isfinite(upper), upper, one_end))
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """What happens in the bordered system when a variable moves."""
+
+    column: FloatArray  # (J + m,) of the variable
+    solution: FloatArray  # (J + m,) matrix⁻¹ · column: -db and dα of the members as it falls by one
+    schur: float  # its own g as it rises by one, ρ
+    dependent: bool  # whether that is zero but for rounding
+
+
+class MarginSet:
+    """The variables on the margin, and the inverse of their bordered kernel matrix.
+
+    The matrix has a slot for each threshold, then one for each member. The slot of a threshold without
+    members stands for nothing: one on the diagonal, zero elsewhere.
+    """
+
+    def __init__(self, n_thresholds: int) -> None:
+        self.n_thresholds = n_thresholds
+        self.size = 0
+        self.count = np.zeros(n_thresholds, np.intp)  # members of each threshold
+        self._row = np.zeros(0, np.intp)
+        self._threshold = np.zeros(0, np.intp)
+        self._kernel = np.zeros((0, 0))
+        self._matrix = np.eye(n_thresholds)
+        self._inverse = np.eye(n_thresholds)
+
+    @classmethod
+    def restore(
+        cls, n_thresholds: int, row: IntArray, threshold: IntArray, inverse: FloatArray, gram: FloatArray
+    ) -> Self:
+        """Return the set with these members; `gram` holds the kernel of all rows so far."""
+        restored = cls(n_thresholds)
+        restored._reserve(len(row), len(gram))
+        restored.size = size = len(row)
+        restored.count += np.bincount(threshold, minlength=n_thresholds)
+        restored._row[:size], restored._threshold[:size] = row, threshold
+        restored._kernel[:size, : len(gram)] = gram[row]
+        matrix, members = restored.matrix, np.arange(n_thresholds, n_thresholds + size)
+        matrix[np.ix_(members, members)] = gram[np.ix_(row, row)]
+        matrix[members, threshold] = matrix[threshold, members] = 1.0
+        matrix[np.diag_indices(n_thresholds)] = restored.count == 0
+        restored.inverse[:] = inverse
+        return restored
+
+    @property
+    def row(self) -> IntArray:
+        """Rows of the members, (m,)."""
+        return self._row[: self.size]
+
+    @property
+    def threshold(self) -> IntArray:
+        """Thresholds of the members, (m,)."""
+        return self._threshold[: self.size]
+
+    @property
+    def number(self) -> IntArray:
+        """Numbers of the members among all variables, row by row, (m,)."""
+        return self.row * self.n_thresholds + self.threshold
+
+    @property
+    def matrix(self) -> FloatArray:
+        """The bordered matrix, (J + m, J + m)."""
+        return self._matrix[: self.n_thresholds + self.size, : self.n_thresholds + self.size]
+
+    @property
+    def inverse(self) -> FloatArray:
+        """Its inverse."""
+        return self._inverse[: self.n_thresholds + self.size, : self.n_thresholds + self.size]
+
+    def kernel(self, n_rows: int) -> FloatArray:
+        """Return the kernel of members and rows, (m, n)."""
+        return self._kernel[: self.size, :n_rows]
+
+    def see_row(self, row: int, kernel: FloatArray) -> None:
+        """Take note of a new row, whose kernel with all rows up to itself is given."""
+        self._reserve(self.size, row + 1)
+        self._kernel[: self.size, row] = kernel[self.row]
+
+    def column(self, row_kernel: FloatArray, threshold: int) -> FloatArray:
+        """Return the column of a variable in the bordered matrix, (J + m,)."""
+        column = np.zeros(self.n_thresholds + self.size)
+        column[threshold] = self.count[threshold] > 0
+        column[self.n_thresholds :] = row_kernel[self.row]
+        return column
+
+    def reaction(self, row: int, threshold: int, row_kernel: FloatArray, negligible: float) -> Reaction:
+        """Return how the members react to a variable, given its kernel with all rows so far.
+
+        A Schur complement that is `negligible`, or no more than rounding, counts as zero. But the first
+        member of a threshold depends on no other.
+        """
+        column, own = self.column(row_kernel, threshold), float(row_kernel[row])
+        solution = self.solve(column)
+        schur = own - float(column @ solution)
+        # ρ is the square of a difference of vectors; their squares are rounded.
+        unit = own + float(np.diagonal(self.matrix)[self.n_thresholds :] @ solution[self.n_thresholds :] ** 2)
+        dependent = self.count[threshold] > 0 and schur <= max(_DEPENDENT * unit, negligible)
+        return Reaction(column, solution, schur, bool(dependent))
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """Return matrix⁻¹ · right, refined to the accuracy of the residual."""
+        matrix = self.matrix
+        largest = float(np.diagonal(matrix).max(initial=1.0))
+        for fresh in (False, True):
+            if fresh:
+                self._invert()
+            solution = self.inverse @ right
+            for _ in range(_REFINEMENTS):
+                residual = right - matrix @ solution
+                unit = right @ right + len(right) * largest**2 * (solution @ solution)
+                if residual @ residual <= (8.0 * _EPS) ** 2 * unit:
+                    return solution
+                solution += self.inverse @ residual
+        return solution
+
+    def add(self, row: int, threshold: int, row_kernel: FloatArray, reaction: Reaction) -> None:
+        """Take a variable in that does not depend on the members; `reaction` is theirs to it."""
+        column, solution, schur = reaction.column, reaction.solution, reaction.schur
+        first = self.count[threshold] == 0
+        end = self.n_thresholds + self.size
+        self._reserve(self.size + 1, len(row_kernel))
+        self._row[self.size], self._threshold[self.size] = row, threshold
+        self._kernel[self.size, : len(row_kernel)] = row_kernel
+        self.size += 1
+        self.count[threshold] += 1
+        matrix, inverse = self.matrix, self.inverse
+        matrix[end, :end] = matrix[:end, end] = column
+        matrix[end, end] = row_kernel[row]
+        if first:  # the threshold takes its place in the matrix as well: two rows and columns at once
+            matrix[threshold, threshold] = 0.0
+            matrix[threshold, end] = matrix[end, threshold] = 1.0
+            inverse[end, :] = inverse[:, end] = 0.0
+            inverse[threshold, :end] = inverse[:end, threshold] = -solution
+            inverse[threshold, threshold] = -schur
+            inverse[threshold, end] = inverse[end, threshold] = 1.0
+        else:
+            scaled = solution / schur
+            inverse[:end, :end] += np.multiply.outer(solution, scaled)
+            inverse[end, :end] = inverse[:end, end] = -scaled
+            inverse[end, end] = 1.0 / schur
+
+    def remove(self, position: int) -> None:
+        """Let the member at a position go; the last one takes its place."""
+        threshold = int(self._threshold[position])
+        slot, last = self.n_thresholds + position, self.n_thresholds + self.size - 1
+        matrix, inverse = self.matrix, self.inverse
+        if self.count[threshold] == 1:
+            for square in (matrix, inverse):
+                square[threshold, :] = square[:, threshold] = 0.0
+                square[threshold, threshold] = 1.0
+        else:
+            column = inverse[:, slot].copy()
+            inverse -= np.multiply.outer(column, column / column[slot])
+        for square in (matrix, inverse):
+            square[slot, :] = square[last, :]
+            square[:, slot] = square[:, last]
+        for members in (self._row, self._threshold, self._kernel):
+            members[position] = members[self.size - 1]
+        self.count[threshold] -= 1
+        self.size -= 1
+
+    def _invert(self) -> None:
+        inverse = np.linalg.inv(self.matrix)
+        self.inverse[:] = 0.5 * (inverse + inverse.T)
+
+    def _reserve(self, size: int, n_rows: int) -> None:
+        """Make room for members and rows."""
+        have, columns = self._kernel.shape
+        if size <= have and n_rows <= columns:
+            return
+        more = have if size <= have else max(2 * have, size, 16)
+        wide = columns if n_rows <= columns else max(2 * columns, n_rows, 64)
+        self._kernel = np.pad(self._kernel, ((0, more - have), (0, wide - columns)))
+        if more > have:
+            self._row, self._threshold = (
+                np.pad(old, (0, more - have)) for old in (self._row, self._threshold)
+            )
+            self._matrix, self._inverse = (
+                np.pad(old, (0, more - have)) for old in (self._matrix, self._inverse)
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Direction:
+    """How everything changes a unit of the path."""
+
+    members: FloatArray  # (m,) dα of S
+    score: FloatArray  # (n,) df
+    thresholds: FloatArray  # (J,) db
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """Where the path turns, or ends."""
+
+    kind: Literal["stop", "leave", "join"]
+    time: float
+    which: int = -1  # position in S of who leaves, number of the variable that joins
+
+
+class _Path:
+    """A machine on the way to its next optimum.
+
+    `side` says what a variable that is not in S has to fulfil: side · g ≥ 0; +1 at the lower end, -1 at the
+    upper. It is 0 in S, for the variable that is being driven, and where there is no constraint.
+    """
+
+    def __init__(
+        self, machine: Machine, gram: FloatArray, low: FloatArray, high: FloatArray, tol: float
+    ) -> None:
+        n = len(machine)
+        self.gram, self.low, self.high, self.tol = gram, low, high, tol
+        self.n = n
+        self.root = np.sqrt(np.abs(np.diagonal(gram)))
+        self.sign = _sign(high)
+        self.alpha = np.zeros_like(low)
+        self.alpha[:n] = machine.alpha
+        self.score = np.zeros(len(gram))
+        self.score[:n] = machine.score
+        self.thresholds = machine.thresholds.copy()
+        self.members = MarginSet.restore(
+            low.shape[1], machine.member_row, machine.member_threshold, machine.inverse, gram[:n, :n]
+        )
+        self.n_steps = machine.n_steps
+        # Where an interval was widened, its end is for the moment where it was.
+        self.side = np.zeros_like(low)
+        at_low = self.alpha[:n] == machine.low
+        self.side[:n] = np.where(
+            machine.high > machine.low, np.where(at_low, 1.0, -1.0), self._side_at_zero(slice(n))
+        )
+        self.side[self.members.row, self.members.threshold] = 0.0
+        self.tolerance = np.full(len(gram), tol)
+
+    def widen(self) -> None:
+        """Drive those variables on whose interval no longer ends where they are."""
+        n = self.n
+        off_end = (
+            (self.side[:n] != 0.0) & (self.alpha[:n] != self.low[:n]) & (self.alpha[:n] != self.high[:n])
+        )
+        for row, threshold in np.argwhere(off_end):
+            if self.side[row, threshold] != 0.0:  # it may have come to the margin meanwhile
+                self._drive(int(row), int(threshold))
+        self._settle()
+
+    def add_row(self, row: int) -> None:
+        """Go from the optimum of the rows before it to that with the row."""
+        self.n = row + 1
+        self.score[row] = self.gram[row, :row] @ self.alpha[:row].sum(axis=1)
+        self.members.see_row(row, self.gram[row])
+        self.side[row] = self._side_at_zero(row)
+        self._settle()
+        if self.n % _ROWS_BETWEEN_CORRECTIONS == 0:
+            self._correct()
+
+    def arrive(self) -> Machine:
+        """Return the machine at this point of the path."""
+        self._correct()
+        members = self.members
+        return Machine(
+            self.alpha,
+            self.low,
+            self.high,
+            self.score,
+            self.thresholds,
+            members.row.copy(),
+            members.threshold.copy(),
+            members.inverse.copy(),
+            self.n_steps,
+        )
+
+    def _side_at_zero(self, rows: int | slice) -> FloatArray:
+        """Return the sides of variables that are zero."""
+        low, high = self.low[rows], self.high[rows]
+        return np.where(high > low, np.where(low == 0.0, 1.0, -1.0), 0.0)
+
+    def _gap(self, rows: int | IntArray | slice, thresholds: int | IntArray | slice) -> FloatArray:
+        """Return g of some variables."""
+        score = self.score[rows]
+        if isinstance(thresholds, slice):
+            score = score[:, None]
+        gap: FloatArray = score - self.sign[rows, thresholds] - self.thresholds[thresholds]
+        return gap
+
+    def _settle(self) -> None:
+        """Drive the worst variable on the wrong side until there is none."""
+        start, most = self.n_steps, _MOST_STEPS + 100 * self.side[: self.n].size
+        while (worst := self._worst()) is not None:
+            if self.n_steps > start + most:
+                raise ArithmeticError(
+                    f"Adding a row to {self.n - 1} others takes more than {most:,} steps; dozens are usual. "
+                    f"tol={self.tol:g} may be less than rounding allows. Raise it, or lower C."
+                )
+            self._drive(*worst)
+
+    def _worst(self) -> tuple[int, int] | None:
+        """Return the variable that is furthest on the wrong side, beyond the tolerance."""
+        if self.side[: self.n].size == 0:
+            return None
+        n = self.n
+        self._centre_free_thresholds()
+        # The scores are sums of terms that are as large as this, and rounded.
+        reach = self.root[:n] @ np.abs(self.alpha[:n].sum(axis=1))
+        self.tolerance[:n] = self.tol + 4.0 * _EPS * reach * self.root[:n]
+        excess = -self.side[:n] * self._gap(slice(n), slice(None)) - self.tolerance[:n, None]
+        worst = int(np.argmax(excess))
+        return divmod(worst, excess.shape[1]) if excess.flat[worst] > 0.0 else None
+
+    def _centre_free_thresholds(self) -> None:
+        """Put thresholds without members in the middle of their interval; one that has none stays."""
+        free = np.flatnonzero(self.members.count == 0)
+        if len(free) == 0:
+            return
+        side = self.side[: self.n, free]
+        F = self.score[: self.n, None] - self.sign[: self.n, free]
+        lower, upper = _threshold_range(F, side < 0.0, side > 0.0)
+        self.thresholds[free] = np.where(lower <= upper, _middle(lower, upper), self.thresholds[free])
+
+    def _drive(self, row: int, threshold: int) -> None:
+        """Drive a variable against its gradient until it is on the margin or at an end."""
+        sigma = 1.0 if self._gap(row, threshold) < 0.0 else -1.0
+        self.side[row, threshold] = 0.0
+        end = self.high[row, threshold] if sigma > 0.0 else self.low[row, threshold]
+        kernel = self.gram[row, : self.n]
+        barred: list[int] = []  # variables that depend on S
+        n_idle = 0  # steps of length zero in a row
+        while True:
+            if self.members.count[threshold] == 0 and self._find_partner(row, threshold, sigma):
+                return
+            reaction = self._reaction(row, threshold)
+            direction = self._direction(-sigma * reaction.solution, sigma * kernel)
+            distance = max(-sigma * float(self._gap(row, threshold)), 0.0)
+            to_end = abs(end - self.alpha[row, threshold])
+            to_margin = np.inf if reaction.dependent else distance / reaction.schur
+            crowded = n_idle > 3 * self.members.size + _IDLE_STEPS
+            event = self._next_event(direction, min(to_end, to_margin), None if crowded else barred)
+            self._move(direction, event.time)
+            self.alpha[row, threshold] += sigma * event.time
+            self.n_steps += 1
+            n_idle = 0 if event.time > 0.0 else n_idle + 1
+            if event.kind == "stop":
+                if to_margin <= to_end:
+                    self.members.add(row, threshold, kernel, reaction)
+                else:
+                    self.alpha[row, threshold] = end
+                    self.side[row, threshold] = -sigma
+                return
+            if event.kind == "leave":
+                self._let_go(event.which, at_high=direction.members[event.which] > 0.0)
+                barred.clear()
+            elif not self._admit(*divmod(event.which, self.side.shape[1])):
+                barred.append(event.which)
+
+    def _find_partner(self, row: int, threshold: int, sigma: float) -> bool:
+        """Move a threshold without members towards a variable; return whether it got there.
+
+        If not, the variable that stopped it, which can move against this one, is now in S.
+        """
+        F = self.score[: self.n] - self.sign[: self.n, threshold]
+        able = np.flatnonzero(self.side[: self.n, threshold] == -sigma)
+        chosen = row
+        if len(able):
+            partner = int(able[np.argmax(sigma * F[able])])
+            if sigma * (F[partner] - F[row]) > 0.0:
+                chosen = partner
+        self.thresholds[threshold] = F[chosen]
+        self._admit(chosen, threshold)
+        return chosen == row
+
+    def _reaction(self, row: int, threshold: int) -> Reaction:
+        """Return how S reacts to a variable."""
+        # If ρ is this small, g stays where it is, wherever in its interval the variable goes.
+        negligible = 1e-3 * self.tol / float(self.high[row, threshold] - self.low[row, threshold])
+        return self.members.reaction(row, threshold, self.gram[row, : self.n], negligible)
+
+    def _admit(self, row: int, threshold: int) -> bool:
+        """Take a variable into S, unless it depends on S; return whether it was taken."""
+        reaction = self._reaction(row, threshold)
+        if not reaction.dependent:
+            self.members.add(row, threshold, self.gram[row, : self.n], reaction)
+            self.side[row, threshold] = 0.0
+        return not reaction.dependent
+
+    def _direction(self, solution: FloatArray, score: FloatArray | float = 0.0) -> _Direction:
+        """Return the direction of a solution of the bordered system, `score` being what changes besides."""
+        n_thresholds = self.members.n_thresholds
+        members = solution[n_thresholds:]
+        return _Direction(members, members @ self.members.kernel(self.n) + score, -solution[:n_thresholds])
+
+    def _next_event(self, direction: _Direction, own: float, barred: list[int] | None) -> _Event:
+        """Return what happens next if the variable that is driven stops after `own`.
+
+        Variables may pass the margin by half of the tolerance, and members their ends by rounding. Who would
+        go further limits the step; of all that pass on the way, the fastest is the event. `barred` are
+        variables that cannot join; None: all are.
+        """
+        room, rate, width = self._room(direction.members)
+        moving = np.flatnonzero(rate > 0.0)
+        rate = rate[moving]
+        times = room[moving] / rate
+        event = _Event("stop", own)
+        limit = float(np.min(times + _AT_END * width[moving] / rate, initial=np.inf))
+        if limit < own:
+            ready = np.flatnonzero(times <= limit)
+            first = ready[np.argmax(rate[ready] / width[moving[ready]])]
+            event = _Event("leave", float(times[first]), int(moving[first]))
+        if barred is None:
+            return event
+        n = self.n
+        side, tolerance = self.side[:n], self.tolerance[:n, None]
+        speed = side * (direction.thresholds - direction.score[:, None])
+        slack = side * self._gap(slice(n), slice(None))
+        beyond = slack + 0.5 * tolerance
+        coming = np.flatnonzero(speed * event.time > beyond)
+        speed, slack, beyond = speed.flat[coming], slack.flat[coming], beyond.flat[coming]
+        able = (speed > 0.0) & (slack >= -self.tolerance[coming // side.shape[1]])
+        if barred:
+            able &= ~np.isin(coming, barred)
+        if able.any():
+            speed, slack, beyond, coming = speed[able], slack[able], beyond[able], coming[able]
+            times = np.maximum(slack, 0.0) / speed
+            ready = np.flatnonzero(times <= np.min(np.maximum(beyond, 0.0) / speed))
+            first = ready[np.argmax(speed[ready])]
+            event = _Event("join", float(times[first]), int(coming[first]))
+        return event
+
+    def _room(self, change: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return how far members are from the ends they move to, how fast, and their intervals' widths."""
+        at = self.members.number
+        alpha, low, high = self.alpha.take(at), self.low.take(at), self.high.take(at)
+        room = np.maximum(np.where(change > 0.0, high - alpha, alpha - low), 0.0)
+        return room, np.abs(change), high - low
+
+    def _move(self, direction: _Direction, step: float) -> None:
+        """Go a step; the variable that is driven is moved by who drives it."""
+        if step == 0.0:
+            return
+        at = self.members.number
+        moved = self.alpha.take(at) + step * direction.members
+        self.alpha.put(at, np.minimum(np.maximum(moved, self.low.take(at)), self.high.take(at)))
+        self.score[: self.n] += step * direction.score
+        self.thresholds += step * direction.thresholds
+
+    def _let_go(self, position: int, at_high: bool) -> None:
+        """Let a member go, which is at an end of its interval."""
+        at = int(self.members.row[position]), int(self.members.threshold[position])
+        self.alpha[at] = self.high[at] if at_high else self.low[at]
+        self.side[at] = -1.0 if at_high else 1.0
+        self.members.remove(position)
+
+    def _correct(self) -> None:
+        """Compute the scores from α; then correct g of S, and the equalities, by a step in S."""
+        n = self.n
+        self.score[:n] = self.gram[:n, :n] @ self.alpha[:n].sum(axis=1)
+        corrected = False
+        while not corrected and (residual := self._residual()) is not None:
+            direction = self._direction(self.members.solve(-residual))
+            room, rate, _ = self._room(direction.members)
+            moving = np.flatnonzero(rate > 0.0)
+            times = room[moving] / rate[moving]
+            step = float(np.min(times, initial=1.0))
+            self._move(direction, step)
+            corrected = step == 1.0
+            if not corrected:
+                first = int(moving[np.argmin(times)])
+                self._let_go(first, at_high=direction.members[first] > 0.0)
+        self._settle()
+
+    def _residual(self) -> FloatArray | None:
+        """Return what the equalities and g of S are off by, (J + m,); None where that is nothing much."""
+        members = self.members
+        gap = self._gap(members.row, members.threshold)
+        total = np.where(members.count > 0, self.alpha[: self.n].sum(axis=0), 0.0)
+        width = np.where(members.count > 0, (self.high - self.low)[: self.n].sum(axis=0), 0.0)
+        exact = np.abs(gap).max(initial=0.0) <= 0.01 * self.tol and np.all(np.abs(total) <= _AT_END * width)
+        return None if exact else np.concatenate([total, gap])
