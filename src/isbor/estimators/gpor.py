@@ -101,7 +101,7 @@ class GPOR(LatentClassifier):
 
     Examples
     --------
-    >>> from isbor.estimators.gpor import GPOR
+    >>> from isbor import GPOR
     >>> from isbor.datasets import make_saddle
     >>> X, y = make_saddle(100, random_state=0)
     >>> model = GPOR().fit(X, y)
