@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.duration import draw
 from benchmarks.report import number, print_machine, print_table, print_target, progress, seconds
-from isbor.estimators.isvor import ISVOR
+from isbor import ISVOR
 from isbor.metrics import mean_absolute_error
 
 SIZES = (500, 1000, 2000)

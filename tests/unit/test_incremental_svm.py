@@ -119,6 +119,16 @@ def test_a_variable_that_depends_on_members_is_refused():
     assert add(members, 1, 1, gram)
 
 
+def test_a_schur_complement_is_zero_if_it_is_negligible():
+    """Two rows at a distance of 1e-4: ρ is that of the difference of two vectors, 2 - 2k."""
+    gram = gram_of("rbf", [[0.0], [1e-4]])
+    members = MarginSet(1)
+    assert add(members, 0, 0, gram)
+    assert_allclose(members.reaction(1, 0, gram[1], 0.0).schur, 2.0 * 0.3e-8, rtol=1e-6)
+    assert not members.reaction(1, 0, gram[1], 5e-9).dependent
+    assert members.reaction(1, 0, gram[1], 7e-9).dependent
+
+
 def test_an_inverse_that_was_spoiled_is_computed_afresh():
     gram = gram_of("rbf", draw(8)[0])
     members = MarginSet(1)
@@ -241,7 +251,7 @@ def test_all_rows_before_the_new_one_stay_optimal_on_the_way(kernel, constraints
     assert sum(found) > 60
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_rows_of_zeros_depend_on_each_other(seed):
     """Nothing but rounding is left of their Schur complements, and nothing to compare it with."""
     rng = np.random.default_rng(seed)

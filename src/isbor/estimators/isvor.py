@@ -85,7 +85,7 @@ class ISVOR(MarginClassifier[CutScore]):
         By how much a row may be on the wrong side of its margin, which is 1, without paying for it.
     probability : bool, default=True
         Whether to learn class probabilities, by an ordered probit on the scores of rows held back. Five more
-        machines, each of which does not see a fifth of the rows, learn along, so everything takes about six
+        machines, each of which does not see a fifth of the rows, learn along: everything takes four to six
         times as long. The first row of each class is never held back.
     missing : "auto", "indicator" or "error", default="auto"
         What to do with missing cells, as in `ISBOR`.
@@ -130,7 +130,7 @@ class ISVOR(MarginClassifier[CutScore]):
 
     Examples
     --------
-    >>> from isbor.estimators.isvor import ISVOR
+    >>> from isbor import ISVOR
     >>> from isbor.datasets import make_saddle
     >>> X, y = make_saddle(300, random_state=0)
     >>> model = ISVOR(C=100, probability=False).partial_fit(X[:200], y[:200], classes=[1, 2, 3, 4, 5])
