@@ -37,7 +37,7 @@ $(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/bench.stamp: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet -e ".[plots,bench]"
+	$(BIN)/python -m pip install --quiet -e ".[plots,svm,bench]"
 	@touch $@
 
 clean:

@@ -50,7 +50,7 @@ class Kernel:
         return values
 
     def gram(self, rows: TrainingRows) -> FloatArray:
-        """Return the kernel between all pairs of rows, exactly symmetric, shape (n, n)."""
+        """Return the kernel between all pairs of rows, symmetric but for rounding, shape (n, n)."""
         values = self(rows.X, rows)
         return 0.5 * (values + values.T) if self.name == "precomputed" else values
 

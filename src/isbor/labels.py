@@ -102,17 +102,18 @@ def ordered_union(classes: object, y: object) -> LabelArray:
     return np.unique(np.concatenate([order, values]))
 
 
-def observed_levels(labels: OrderedLabels, weight: FloatArray | None = None) -> IntArray:
-    """Return the codes, ascending, of the levels whose rows have positive total weight: at least 2.
+def observed_levels(labels: OrderedLabels, weight: FloatArray | None = None, *, fewest: int = 2) -> IntArray:
+    """Return the codes, ascending, of the levels whose rows have positive total weight.
 
     A level all of whose rows weigh nothing counts as absent, as if the rows had been removed.
     """
     total = np.bincount(labels.codes, weights=weight, minlength=len(labels.classes))
     observed = np.flatnonzero(total > 0)
-    if len(observed) < 2:
+    if len(observed) < fewest:
+        needed = f"{fewest} {'is' if fewest == 1 else 'are'} needed"
         raise ValueError(
             f"y holds {len(observed)} {'class' if len(observed) == 1 else 'classes'} with positive weight "
-            f"{labels.classes[observed].tolist()}; at least 2 are needed. "
+            f"{labels.classes[observed].tolist()}; at least {needed}. "
             "Check the target column, the filter that made this subset, and the sample weights."
         )
     return observed

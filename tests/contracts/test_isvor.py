@@ -284,7 +284,11 @@ def test_copies_learn_on_their_own(rows):
         ),
         ({"class_weight": "balanced", "classes": CLASSES}, {}, "Pass a dict"),
         ({"kernel": "precomputed", "classes": CLASSES}, {}, "has no values for rows to come"),
-        ({"classes": CLASSES, "class_weight": dict.fromkeys(CLASSES, 0)}, {}, "All rows have weight zero"),
+        (
+            {"classes": CLASSES, "class_weight": dict.fromkeys(CLASSES, 0)},
+            {},
+            "0 classes with positive weight",
+        ),
         ({"classes": CLASSES}, {"sample_weight": np.full(60, -1.0)}, "Negative values"),
         ({"constraints": "explicit", "classes": CLASSES}, {}, "'constraints' parameter"),
     ],

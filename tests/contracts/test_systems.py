@@ -338,16 +338,8 @@ def check(model, X):
 )
 def test_named_problem(system, title, X, y):
     if isinstance(system, ISVOR) and title in LONG_PATHS:
-        pytest.skip("A path of many steps, times six for the probabilities; `make test-slow` walks it.")
+        pytest.skip("A path of many steps, times six for the probabilities; see test_isvor.")
     check(clone(system).fit(X, y), X)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("X", "y"), [pytest.param(X, y, id=title) for title, X, y in named_problems() if title in LONG_PATHS]
-)
-def test_long_paths(X, y):
-    check(ISVOR().fit(X, y), X)
 
 
 @systems

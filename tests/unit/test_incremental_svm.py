@@ -13,7 +13,6 @@ from isbor.kernels import Kernel
 from isbor.solvers import incremental_svm
 from isbor.solvers.incremental_svm import (
     Gram,
-    MarginSet,
     cut_score,
     dual_objective,
     empty_machine,
@@ -22,6 +21,7 @@ from isbor.solvers.incremental_svm import (
     signed_bounds,
     with_thresholds,
 )
+from isbor.solvers.margin_set import MarginSet
 from isbor.solvers.margins import margin_problem
 from tests.oracles.margin_qp import solve_margin_qp
 

@@ -1,23 +1,21 @@
 """`ISVOR`, the support vector machine that learns row by row."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from isbor.arrays import FloatArray, IntArray, LabelArray
 from isbor.estimators.base import all_or_nothing
 from isbor.estimators.margin import FOLDS, KERNEL_PARAMETERS, Gamma, MarginClassifier
-from isbor.estimators.training import ClassWeight, Training, read_training, row_weights
-from isbor.inputs import Scaling, TrainingRows, canonical_rows
+from isbor.estimators.stream import further_training, unscaled_where_constant
+from isbor.estimators.training import ClassWeight, Training, read_training
+from isbor.inputs import TrainingRows
 from isbor.kernels import CutScore, Kernel, KernelName
-from isbor.labels import OrderedLabels, encode_labels, rank_labels
 from isbor.solvers.incremental_svm import (
     Gram,
     Machine,
@@ -30,7 +28,7 @@ from isbor.solvers.incremental_svm import (
     with_thresholds,
 )
 from isbor.solvers.margins import margin_problem
-from isbor.tables import Missing, learn_table
+from isbor.tables import Missing
 
 __all__ = ["ISVOR"]
 
@@ -218,13 +216,15 @@ class ISVOR(MarginClassifier[CutScore]):
                 if classes is not None:
                     _check_same_classes(classes, self.classes_)
                 before: _Learned | None = self._learned
-                training = _more_rows(self, self._learned.training, X, y, sample_weight)
+                training = further_training(self, self._learned.training, X, y, sample_weight)
                 kernel = self._learned.kernel
             else:
                 before = None
-                training = _first_rows(self, X, y, self._declared(classes), sample_weight)
+                training = read_training(
+                    self, X, y, sample_weight, classes=self._declared(classes), fewest_levels=1
+                )
                 kernel = self._kernel_for(training)
-                training = _unscaled_where_constant(training)
+                training = unscaled_where_constant(training)
             self._learn(training, kernel, before)
         return self
 
@@ -306,94 +306,6 @@ class ISVOR(MarginClassifier[CutScore]):
                 "class_weight='balanced' depends on rows to come; partial_fit needs weights that do not. "
                 "Pass a dict, for instance from sklearn.utils.class_weight.compute_class_weight."
             )
-
-
-# Rows, as they come.
-
-
-def _first_rows(
-    estimator: ISVOR, X: object, y: ArrayLike, classes: object, sample_weight: ArrayLike | None
-) -> Training:
-    """Read the first rows; unlike those of `fit` they may be of one class."""
-    labels = encode_labels(y, classes)
-    table, matrix = learn_table(estimator, X, estimator.missing)
-    weight = _weights(estimator, matrix, labels, sample_weight)
-    observed = np.unique(labels.codes[weight > 0.0])
-    if len(observed) == 0:
-        raise ValueError(
-            "All rows have weight zero; at least one must count. Check sample_weight and class_weight."
-        )
-    seed = estimator.random_state
-    salt = 0 if seed is None else check_random_state(seed).randint(1, 2**31)
-    ranks = np.searchsorted(observed, labels.codes)
-    category = np.where(table.categorical, table.feature, -1)
-    rows, scaling = canonical_rows(matrix, ranks, weight, salt=salt, category=category)
-    return Training(table, labels.classes, observed, matrix, weight, rows, scaling, salt)
-
-
-def _more_rows(
-    estimator: ISVOR, before: Training, X: object, y: ArrayLike, sample_weight: ArrayLike | None
-) -> Training:
-    """Read further rows: repetitions add to the weight of the first, others are appended as they come."""
-    before = _unscaled_where_constant(before)
-    labels = OrderedLabels(before.classes, rank_labels(y, before.classes))
-    matrix = before.table(estimator, X)
-    weight = _weights(estimator, matrix, labels, sample_weight)
-    n_before, rows = len(before.X), before.rows
-    place = {
-        _key(before.X[source], code): position
-        for position, (source, code) in enumerate(zip(rows.source, before.observed[rows.y], strict=True))
-    }
-    total = rows.weight.tolist()
-    added: list[int] = []
-    for i in np.flatnonzero(weight > 0.0).tolist():
-        position = place.setdefault(_key(matrix[i], labels.codes[i]), len(total))
-        if position == len(total):
-            added.append(i)
-            total.append(0.0)
-        total[position] += float(weight[i])
-    codes = np.concatenate([before.observed[rows.y], labels.codes[added]])
-    observed = np.unique(codes)
-    return replace(
-        before,
-        observed=observed,
-        X=np.concatenate([before.X, matrix]),
-        weight=np.concatenate([before.weight, weight]),
-        rows=TrainingRows(
-            np.concatenate([rows.X, before.scaling(matrix[added])]),
-            np.searchsorted(observed, codes),
-            np.array(total),
-            np.concatenate([rows.source, n_before + np.array(added, np.intp)]),
-            np.ones(len(total)),
-        ),
-    )
-
-
-def _weights(
-    estimator: ISVOR, matrix: FloatArray, labels: OrderedLabels, sample_weight: ArrayLike | None
-) -> FloatArray:
-    check_consistent_length(matrix, labels.codes)
-    weight = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)
-    return row_weights(labels, weight, estimator.class_weight)
-
-
-def _key(row: FloatArray, code: int) -> tuple[bytes, int]:
-    """Return what rows have in common that are equal; adding 0.0 turns -0.0 into it."""
-    return (row + 0.0).tobytes(), int(code)
-
-
-def _unscaled_where_constant(training: Training) -> Training:
-    """Return the training data with factor 1 for constant features, which may vary in rows to come."""
-    mean, factor = training.scaling.mean, training.scaling.factor
-    constant = factor == 0.0
-    if not constant.any():
-        return training
-    return replace(
-        training,
-        scaling=Scaling(
-            np.where(constant, training.X[training.rows.source[0]], mean), np.where(constant, 1.0, factor)
-        ),
-    )
 
 
 def _check_same_classes(classes: Sequence[Any] | LabelArray, known: Sequence[Any] | LabelArray) -> None:

@@ -49,8 +49,8 @@ class KDLOR(MarginClassifier[CutScore]):
         Constant of "poly".
     probability : bool, default=True
         Whether to learn class probabilities, by an ordered probit on the scores of rows held back. That takes
-        five more fits to four fifths of the rows each, about two and a half times the time of the fit alone.
-        The only row of a class is never held back.
+        five more fits to four fifths of the rows each: three times the time, in all. The only row of a class
+        is never held back.
     missing : "auto", "indicator" or "error", default="auto"
         What to do with missing cells, as in `ISBOR`.
     classes : sequence of labels, default=None

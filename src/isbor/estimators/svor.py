@@ -63,8 +63,8 @@ class SVOR(MarginClassifier[MarginSolution]):
         Megabytes for rows of the kernel matrix; 8,000 rows need 500 for all of it.
     probability : bool, default=True
         Whether to learn class probabilities, by an ordered probit on the scores of rows held back. That takes
-        five more fits to four fifths of the rows each, about three times the time of the fit alone. The only
-        row of a class is never held back.
+        five more fits to four fifths of the rows each: four times the time, in all. The only row of a class
+        is never held back.
     missing : "auto", "indicator" or "error", default="auto"
         What to do with missing cells, as in `ISBOR`.
     classes : sequence of labels, default=None

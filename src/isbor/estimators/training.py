@@ -14,7 +14,7 @@ from isbor.inputs import Scaling, TrainingRows, canonical_rows
 from isbor.labels import OrderedLabels, encode_labels, observed_levels
 from isbor.tables import Missing, TableEncoding, learn_table
 
-__all__ = ["ClassWeight", "Training", "read_training", "row_weights"]
+__all__ = ["ClassWeight", "Training", "checked_weights", "read_training"]
 
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
@@ -53,20 +53,26 @@ class Training:
 
 
 def read_training(
-    estimator: Any, X: object, y: ArrayLike, sample_weight: ArrayLike | None, *, pairwise: bool = False
+    estimator: Any,
+    X: object,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    *,
+    pairwise: bool = False,
+    classes: object = None,
+    fewest_levels: int = 2,
 ) -> Training:
     """Check and encode training data; sets the estimator's `n_features_in_` and `feature_names_in_`.
 
     The estimator has the parameters of `Readable`. `pairwise` means that X is a matrix of kernel values,
-    whose rows are neither scaled nor merged nor put in another order.
+    whose rows are neither scaled nor merged nor put in another order. `classes` are all levels, those of the
+    estimator if they are not given.
     """
     parameters: Readable = estimator
-    labels = encode_labels(y, parameters.classes)
+    labels = encode_labels(y, parameters.classes if classes is None else classes)
     table, matrix = learn_table(estimator, X, parameters.missing)
-    check_consistent_length(matrix, labels.codes)
-    weight = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)
-    weight = row_weights(labels, weight, parameters.class_weight)
-    observed = observed_levels(labels, weight)
+    weight = checked_weights(matrix, labels, sample_weight, parameters.class_weight)
+    observed = observed_levels(labels, weight, fewest=fewest_levels)
     seed = parameters.random_state
     salt = 0 if seed is None else check_random_state(seed).randint(1, 2**31)
     ranks = np.searchsorted(observed, labels.codes)
@@ -83,6 +89,15 @@ def read_training(
     return Training(table, labels.classes, observed, matrix, weight, rows, scaling, salt)
 
 
+def checked_weights(
+    matrix: FloatArray, labels: OrderedLabels, sample_weight: ArrayLike | None, class_weight: ClassWeight
+) -> FloatArray:
+    """Check that rows, labels and weights are equally many, and return each row's weight."""
+    check_consistent_length(matrix, labels.codes)
+    weight = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)
+    return _row_weights(labels, weight, class_weight)
+
+
 def _rows_of_kernel_matrix(
     matrix: FloatArray, y: IntArray, weight: FloatArray
 ) -> tuple[TrainingRows, Scaling]:
@@ -97,7 +112,7 @@ def _rows_of_kernel_matrix(
     return rows, Scaling(np.zeros(d), np.ones(d))
 
 
-def row_weights(labels: OrderedLabels, sample_weight: FloatArray, class_weight: ClassWeight) -> FloatArray:
+def _row_weights(labels: OrderedLabels, sample_weight: FloatArray, class_weight: ClassWeight) -> FloatArray:
     """Return each row's weight: its sample weight times the weight of its class.
 
     "balanced" gives each class that occurs the same total, and leaves the total of all rows as it is. A

@@ -250,14 +250,8 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
                 j, i = threshold[u], threshold[v]
                 if i > j:
                     t = min(t, _reach(links, i, j))
-                if t == room_u:
-                    gamma[u] = bound[u] if sign[u] > 0.0 else 0.0
-                else:
-                    gamma[u] += t * sign[u]
-                if t == room_v:
-                    gamma[v] = 0.0 if sign[v] > 0.0 else bound[v]
-                else:
-                    gamma[v] -= t * sign[v]
+                gamma[u] = _snapped(gamma[u] + t * sign[u], bound[u])
+                gamma[v] = _snapped(gamma[v] - t * sign[v], bound[v])
                 for k in range(i + 1, j + 1):
                     links[k] += t
                 for k in range(j + 1, i + 1):
@@ -301,6 +295,17 @@ def _worst(bounds, links, linked, j_first, j_last):  # type: ignore[no-untyped-d
                 if violation > worst:
                     worst, first = violation, j
     return worst, first
+
+
+@njit(cache=True)
+def _snapped(value, bound):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Return the value, or the bound that it differs from by no more than rounding.
+
+    A variable that is free by rounding alone would hold a threshold that is free.
+    """
+    if value <= _ROUNDING * bound:
+        return 0.0
+    return bound if value >= (1.0 - _ROUNDING) * bound else value
 
 
 @njit(cache=True)
