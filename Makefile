@@ -9,7 +9,7 @@ demo: $(VENV)/demo.stamp
 	$(BIN)/isbor demo
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 test-slow: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -m slow

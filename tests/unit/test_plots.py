@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from isbor import ISBOR
+from isbor import GPOR, ISBOR, KDLOR, SBOR
 from isbor.datasets import make_saddle
 from isbor.plots import LatentDisplay
 
@@ -55,7 +56,8 @@ def hand_made(**changes):
         "score": xx + yy,
         "thresholds": np.array([0.7, 1.3]),
         "classes": np.array(["low", "mid", "high"]),
-        "relevance_vectors": np.array([[0.2, 0.2], [0.9, 0.8]]),
+        "vectors": np.array([[0.2, 0.2], [0.9, 0.8]]),
+        "vectors_name": "relevance vectors",
         "coef": np.array([-2.0, 1.0]),
         "feature_names": ["a", "b"],
     }
@@ -63,6 +65,20 @@ def hand_made(**changes):
 
 
 # --- What is computed -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("other", "vectors"),
+    [(SBOR(gamma=0.05), "relevance_vectors_"), (KDLOR(), "support_vectors_"), (GPOR(gamma=0.05), None)],
+    ids=["SBOR", "KDLOR", "GPOR"],
+)
+def test_other_systems_have_a_map_too(other, vectors, data):
+    X, y = data[0][:60], data[1][:60]
+    fitted = clone(other).fit(X, y)
+    display = LatentDisplay.from_estimator(fitted, X, y, grid_resolution=25)
+    points = np.column_stack([display.xx.ravel(), display.yy.ravel()])
+    assert_array_equal(display.score.ravel(), fitted.latent(points))
+    assert_array_equal(display.vectors, np.empty((0, 2)) if vectors is None else getattr(fitted, vectors))
 
 
 def test_the_map_is_the_latent_score_on_the_grid(model, data):
@@ -89,7 +105,7 @@ def test_features_that_are_not_shown_are_held_at_their_mean(wide_model, wide_dat
     points = np.tile(X.mean(axis=0), (144, 1))
     points[:, 2], points[:, 0] = display.xx.ravel(), display.yy.ravel()
     assert_allclose(display.score.ravel(), wide_model.latent(points), rtol=1e-12)
-    assert_array_equal(display.relevance_vectors, wide_model.relevance_vectors_[:, [2, 0]])
+    assert_array_equal(display.vectors, wide_model.relevance_vectors_[:, [2, 0]])
     assert display.ax_.get_xlabel() == "feature 2"
     assert display.ax_.get_ylabel() == "feature 0"
 
@@ -181,7 +197,7 @@ def test_thresholds_that_are_not_crossed_have_no_line():
 
 
 def test_a_constant_score_without_relevance_vectors_can_be_drawn():
-    display = hand_made(score=np.zeros((30, 30)), relevance_vectors=np.empty((0, 2)), coef=np.empty(0)).plot()
+    display = hand_made(score=np.zeros((30, 30)), vectors=np.empty((0, 2)), coef=np.empty(0)).plot()
     display.figure_.canvas.draw()
     assert display.boundaries_ is None
 

@@ -23,11 +23,11 @@ _MARGIN = 0.02  # of the range of X, on each side
 
 
 class LatentDisplay:
-    """The latent score over two features, with class boundaries and relevance vectors.
+    """The latent score over two features, with class boundaries and the vectors that it is made of.
 
     Make it with `from_estimator`. The score is a filled colour map, the boundaries between classes are the
-    lines on which it equals a threshold, and the relevance vectors are points, larger for larger weights.
-    Each region carries the label that `predict` gives there.
+    lines on which it equals a threshold, and relevance or support vectors are points, larger for larger
+    weights. Each region carries the label that `predict` gives there.
 
     Parameters
     ----------
@@ -39,10 +39,12 @@ class LatentDisplay:
         Scores at which the label changes.
     classes : ndarray of shape (n_classes,)
         Labels in order.
-    relevance_vectors : ndarray of shape (n_relevance, 2)
-        Their two features that are shown.
-    coef : ndarray of shape (n_relevance,)
-        Weights of their basis functions.
+    vectors : ndarray of shape (n_vectors, 2)
+        The two features shown of the relevance or support vectors.
+    coef : ndarray of shape (n_vectors,)
+        Their weights in the score.
+    vectors_name : str
+        What to call them.
     feature_names : sequence of two str
         Names for the axes.
     rows : ndarray of shape (n_rows, 2), default=None
@@ -61,7 +63,7 @@ class LatentDisplay:
     boundaries_ : matplotlib QuadContourSet or None
         The class boundaries; None if only one class is predicted on the grid.
     vectors_ : matplotlib PathCollection
-        The relevance vectors.
+        The relevance or support vectors.
     rows_ : matplotlib PathCollection or None
         The rows.
     labels_ : list of matplotlib Text
@@ -88,8 +90,9 @@ class LatentDisplay:
         score: FloatArray,
         thresholds: FloatArray,
         classes: LabelArray,
-        relevance_vectors: FloatArray,
+        vectors: FloatArray,
         coef: FloatArray,
+        vectors_name: str,
         feature_names: Sequence[str],
         rows: FloatArray | None = None,
         codes: IntArray | None = None,
@@ -99,8 +102,9 @@ class LatentDisplay:
         self.score = score
         self.thresholds = thresholds
         self.classes = classes
-        self.relevance_vectors = relevance_vectors
+        self.vectors = vectors
         self.coef = coef
+        self.vectors_name = vectors_name
         self.feature_names = feature_names
         self.rows = rows
         self.codes = codes
@@ -120,11 +124,11 @@ class LatentDisplay:
 
         Parameters
         ----------
-        estimator : ISBOR
-            A fitted model.
+        estimator : ISBOR or another estimator of this package
+            A fitted model. The score of a `GPOR` is made of all rows, and none are marked.
         X : array-like of shape (n_samples, n_features)
             The grid spans the range of these rows. Features that are not shown are held at their mean over
-            them; a relevance vector is shown at its own two features, whatever its others are.
+            them; a vector is shown at its own two features, whatever its others are.
         y : array-like of shape (n_samples,), default=None
             Labels. If given, the rows are drawn as small points coloured by class, dark for the lowest and
             light for the highest: a row that the model gets wrong differs from the others of its region.
@@ -155,14 +159,16 @@ class LatentDisplay:
         xx, yy = _grid(shown, grid_resolution)
         points = np.tile(table.mean(axis=0), (xx.size, 1))
         points[:, columns] = np.stack([xx.ravel(), yy.ravel()], axis=1)
+        vectors, coef, vectors_name = _vectors_of(estimator)
         display = cls(
             xx=xx,
             yy=yy,
             score=_scores(estimator, points).reshape(xx.shape),
             thresholds=estimator.thresholds_,
             classes=estimator.classes_,
-            relevance_vectors=estimator.relevance_vectors_[:, columns],
-            coef=estimator.coef_,
+            vectors=vectors[:, columns],
+            coef=coef,
+            vectors_name=vectors_name,
             feature_names=[names[column] for column in columns],
             rows=None if codes is None else shown,
             codes=codes,
@@ -226,14 +232,14 @@ class LatentDisplay:
             self.colorbar_.add_lines(self.boundaries_)
             self.colorbar_.lines[-1].set_path_effects([seam])
         self.vectors_ = ax.scatter(
-            self.relevance_vectors[:, 0],
-            self.relevance_vectors[:, 1],
+            self.vectors[:, 0],
+            self.vectors[:, 1],
             s=_marker_areas(self.coef),
             c=_VECTOR_COLOUR,
             edgecolors="white",
             linewidths=1.6,
             zorder=4,
-            label="relevance vectors (area: weight)",
+            label=f"{self.vectors_name} (area: weight)",
         )
         self.labels_ = [
             ax.text(
@@ -278,7 +284,7 @@ class LatentDisplay:
         vectors. Regions that have no room are left out, except the roomiest one of a class.
         """
         predicted = np.searchsorted(self.thresholds, self.score, side="left")
-        free = ~_near(self.xx, self.yy, self.relevance_vectors, share=0.04)
+        free = ~_near(self.xx, self.yy, self.vectors, share=0.04)
         enough = 0.03 * len(self.xx)
         positions: list[tuple[int, float, float]] = []
         for code in np.unique(predicted).tolist():
@@ -298,10 +304,19 @@ class LatentDisplay:
 def _check_latent_model(estimator: Any) -> None:
     if not hasattr(estimator, "latent"):
         raise TypeError(
-            f"{type(estimator).__name__} has no latent score; a fitted ISBOR is needed. Of a pipeline, pass "
-            "the last step, and X as that step sees it."
+            f"{type(estimator).__name__} has no latent score; a fitted estimator of isbor is needed. Of a "
+            "pipeline, pass the last step, and X as that step sees it."
         )
     check_is_fitted(estimator)
+
+
+def _vectors_of(estimator: Any) -> tuple[FloatArray, FloatArray, str]:
+    """Return the rows that the score is made of, if it is of some only, their weights, and their name."""
+    if hasattr(estimator, "relevance_vectors_"):
+        return estimator.relevance_vectors_, estimator.coef_, "relevance vectors"
+    if hasattr(estimator, "support_vectors_"):
+        return estimator.support_vectors_, estimator.dual_coef_, "support vectors"
+    return np.empty((0, estimator.n_features_in_)), np.empty(0), "vectors"
 
 
 def _feature_names(estimator: Any) -> list[str]:
