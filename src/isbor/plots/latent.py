@@ -239,7 +239,8 @@ class LatentDisplay:
             edgecolors="white",
             linewidths=1.6,
             zorder=4,
-            label=f"{self.vectors_name} (area: weight)",
+            # A leading underscore keeps it out of the legend.
+            label=f"{self.vectors_name} (area: weight)" if len(self.vectors) else "_none",
         )
         self.labels_ = [
             ax.text(
@@ -265,14 +266,15 @@ class LatentDisplay:
         ax.set_ylabel(self.feature_names[1], parse_math=False)
         # Below the axes and the name of the feature: inside it would cover a part of the map.
         below = ax.transAxes + ScaledTranslation(0.0, -32 / 72, figure.dpi_scale_trans)
-        ax.legend(
-            loc="upper center",
-            bbox_to_anchor=(0.5, 0.0),
-            bbox_transform=below,
-            ncols=2,
-            frameon=False,
-            handletextpad=0.2,
-        )
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(
+                loc="upper center",
+                bbox_to_anchor=(0.5, 0.0),
+                bbox_transform=below,
+                ncols=2,
+                frameon=False,
+                handletextpad=0.2,
+            )
         self.ax_ = ax
         self.figure_ = figure
         return self
