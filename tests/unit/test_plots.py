@@ -243,7 +243,7 @@ def test_the_estimator_must_be_fitted(data):
 
 
 def test_the_estimator_must_have_a_latent_score(data):
-    with pytest.raises(TypeError, match="LogisticRegression has no latent score; a fitted estimator of isbor is needed"):
+    with pytest.raises(TypeError, match="LogisticRegression has no latent score; a fitted estimator"):
         LatentDisplay.from_estimator(LogisticRegression().fit(*data), data[0])
 
 
