@@ -1,5 +1,6 @@
 """What all estimators share: a score cut by thresholds, and what it predicts."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Integral
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from isbor.arrays import FloatArray, IntArray, LabelArray
 from isbor.blocks import Workers, row_blocks
+from isbor.estimators.training import Training
 from isbor.predictive import (
     Loss,
     Score,
@@ -20,6 +22,7 @@ from isbor.predictive import (
     class_probabilities,
     credible_bands,
     decide,
+    insert_empty_levels,
     log_class_probabilities,
     margins,
 )
@@ -30,8 +33,7 @@ __all__ = [
     "LatentClassifier",
     "OrdinalClassifier",
     "all_or_nothing",
-    "map_scores",
-    "mean_and_spread",
+    "thresholds_of_all_levels",
 ]
 
 A = TypeVar("A", bound=NDArray[Any])
@@ -74,12 +76,27 @@ def map_scores(
     return cast(A, np.concatenate(list(parts)))
 
 
-def mean_and_spread(score: Score) -> FloatArray:
-    """Return mean and spread of the latent responses, shape (n, 2)."""
-    return np.stack([score.mean, score.spread], axis=1)
+def thresholds_of_all_levels(
+    training: Training, latent: ScoreModel, thresholds: FloatArray, workers: Workers
+) -> FloatArray:
+    """Return the thresholds of a latent Gaussian for all levels, those without training rows included."""
+    n_levels = len(training.classes)
+    if len(training.observed) == n_levels:
+        return thresholds
+
+    def mean_and_spread(score: Score) -> FloatArray:
+        return np.stack([score.mean, score.spread], axis=1)
+
+    return insert_empty_levels(
+        thresholds,
+        training.observed,
+        n_levels,
+        total_weight=training.total_weight,
+        scores=map_scores(latent, training.X[training.weight > 0], mean_and_spread, workers),
+    )
 
 
-class OrdinalClassifier(ClassifierMixin, BaseEstimator):
+class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Predictions of a fitted score.
 
     A subclass sets `classes_`, `n_jobs`, `_table` (how tables become matrices), `_latent` (the score), and
@@ -115,8 +132,9 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
             self._fit(X, y, sample_weight)
         return self
 
+    @abstractmethod
     def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        raise NotImplementedError
+        """Fit to valid parameters; what is set is taken back if it fails."""
 
     def _check_parameters(self) -> None:
         validate_parameter_constraints(

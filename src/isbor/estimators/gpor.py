@@ -12,9 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from isbor.arrays import FloatArray, LabelArray
 from isbor.blocks import Workers
-from isbor.estimators.base import SHARED_PARAMETERS, LatentClassifier, map_scores, mean_and_spread
+from isbor.estimators.base import SHARED_PARAMETERS, LatentClassifier, thresholds_of_all_levels
 from isbor.estimators.training import ClassWeight, Training, read_training
-from isbor.predictive import insert_empty_levels
 from isbor.solvers.expectation import expectation_propagation
 from isbor.solvers.gp import Inference, ProcessScore
 from isbor.solvers.hyperparameters import Plan, ProcessFit, fit_process
@@ -197,16 +196,8 @@ class GPOR(LatentClassifier):
             fit.posterior,
             lapse=1.0 / (training.total_weight + 2.0),
         )
-        cuts = fit.thresholds
-        if len(training.observed) < len(training.classes):
-            with Workers(self.n_jobs) as workers:
-                cuts = insert_empty_levels(
-                    cuts,
-                    training.observed,
-                    len(training.classes),
-                    total_weight=training.total_weight,
-                    scores=map_scores(latent, training.X[training.weight > 0], mean_and_spread, workers),
-                )
+        with Workers(self.n_jobs) as workers:
+            cuts = thresholds_of_all_levels(training, latent, fit.thresholds, workers)
         amplitude, scales = fit.covariance.amplitude, fit.covariance.scales
         self._table, self.classes_ = training.table, training.classes
         self._latent, self._cuts, self._centre, self._unit = latent, cuts, 0.0, amplitude

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from isbor.arrays import LabelArray
-from isbor.estimators.margin import KERNEL_PARAMETERS, Gamma, MarginClassifier
+from isbor.estimators.margin import KERNEL_PARAMETERS, BatchMachine, Gamma
 from isbor.estimators.training import ClassWeight
 from isbor.inputs import TrainingRows
 from isbor.kernels import CutScore, Kernel, KernelName
@@ -18,7 +18,7 @@ from isbor.tables import Missing
 __all__ = ["KDLOR"]
 
 
-class KDLOR(MarginClassifier[CutScore]):
+class KDLOR(BatchMachine[CutScore]):
     r"""Kernel discriminant learning for ordinal regression.
 
     Wanted is a direction w in feature space in which classes are narrow and their means m_k follow each

@@ -1,5 +1,6 @@
 """What the kernel machines share: a sum of kernels, thresholds of its own, probabilities on top."""
 
+from abc import abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
@@ -18,7 +19,7 @@ from isbor.inputs import TrainingRows
 from isbor.kernels import CutScore, Kernel, KernelMachine, KernelName
 from isbor.predictive import Loss, Score, insert_empty_levels
 
-__all__ = ["FOLDS", "KERNEL_PARAMETERS", "Gamma", "MarginClassifier"]
+__all__ = ["FOLDS", "KERNEL_PARAMETERS", "Gamma", "BatchMachine", "MarginClassifier"]
 
 Gamma = float | Literal["scale"]
 Cut = TypeVar("Cut", bound=CutScore)
@@ -45,10 +46,7 @@ def _has_probabilities(estimator: "MarginClassifier[Any]") -> bool:
 
 
 class MarginClassifier(OrdinalClassifier, Generic[Cut]):
-    """A kernel machine: `predict` follows its own thresholds, `predict_proba` a calibration.
-
-    A subclass says in `_solve` how a machine is fitted to rows.
-    """
+    """A kernel machine: `predict` follows its own thresholds, `predict_proba` a calibration."""
 
     kernel: KernelName
     gamma: Gamma
@@ -71,15 +69,6 @@ class MarginClassifier(OrdinalClassifier, Generic[Cut]):
         tags: Tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
-
-    def _solve(self, rows: TrainingRows, kernel: Kernel) -> Cut:
-        raise NotImplementedError
-
-    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        training = read_training(self, X, y, sample_weight, pairwise=self.kernel == "precomputed")
-        kernel = self._kernel_for(training)
-        cut = self._solve(training.rows, kernel)
-        self._take_over(training, kernel, cut)
 
     def _kernel_for(self, training: Training) -> Kernel:
         gamma = 1.0 / training.n_varying if self.gamma == "scale" else float(self.gamma)
@@ -108,19 +97,15 @@ class MarginClassifier(OrdinalClassifier, Generic[Cut]):
         self.gamma_ = kernel.gamma
         self.n_iter_ = cut.n_iter
 
+    @abstractmethod
     def _held_back_scores(self, rows: TrainingRows, kernel: Kernel, cut: Cut) -> FloatArray:
         """Return the scores of the training rows by machines that have not seen them."""
-        return cross_fitted_scores(rows, cut, lambda part: self._solve(part, kernel), kernel, FOLDS)
 
+    @abstractmethod
     def _scores(
         self, rows: TrainingRows, kernel: Kernel, support: TrainingRows, coef: FloatArray
     ) -> FloatArray:
         """Return the scores of the training rows."""
-        with Workers(self.n_jobs) as workers:
-            blocks = row_blocks(len(rows), len(support))
-            return np.concatenate(
-                list(workers.map(lambda block: kernel(rows.X[block], support) @ coef, blocks))
-            )
 
     def _all_levels(self, training: Training, thresholds: FloatArray, scores: FloatArray) -> FloatArray:
         """Return thresholds for all levels, those without rows included."""
@@ -139,7 +124,7 @@ class MarginClassifier(OrdinalClassifier, Generic[Cut]):
         """Return the score of each row, to be compared with `thresholds_`."""
         return self._map_rows(X, lambda score: score.mean)
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict P(y = k) for each row, columns as in `classes_`; rows sum to one.
 
@@ -148,7 +133,7 @@ class MarginClassifier(OrdinalClassifier, Generic[Cut]):
         """
         return super().predict_proba(X)
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)
     def predict_log_proba(self, X: ArrayLike) -> FloatArray:
         """Predict ln P(y = k), accurate where the probability itself would underflow."""
         return super().predict_log_proba(X)
@@ -161,3 +146,29 @@ class MarginClassifier(OrdinalClassifier, Generic[Cut]):
     def _response(self, score: Score) -> tuple[Score, FloatArray]:
         calibration = cast(Calibration, self._calibration)
         return calibration.response(score, self._lapse), self._response_cuts
+
+
+class BatchMachine(MarginClassifier[Cut]):
+    """A kernel machine that is fitted to all rows at once."""
+
+    @abstractmethod
+    def _solve(self, rows: TrainingRows, kernel: Kernel) -> Cut:
+        """Fit a machine to rows."""
+
+    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        training = read_training(self, X, y, sample_weight, pairwise=self.kernel == "precomputed")
+        kernel = self._kernel_for(training)
+        cut = self._solve(training.rows, kernel)
+        self._take_over(training, kernel, cut)
+
+    def _held_back_scores(self, rows: TrainingRows, kernel: Kernel, cut: Cut) -> FloatArray:
+        return cross_fitted_scores(rows, cut, lambda part: self._solve(part, kernel), kernel, FOLDS)
+
+    def _scores(
+        self, rows: TrainingRows, kernel: Kernel, support: TrainingRows, coef: FloatArray
+    ) -> FloatArray:
+        with Workers(self.n_jobs) as workers:
+            blocks = row_blocks(len(rows), len(support))
+            return np.concatenate(
+                list(workers.map(lambda block: kernel(rows.X[block], support) @ coef, blocks))
+            )

@@ -8,11 +8,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from isbor.arrays import FloatArray, IntArray
 from isbor.blocks import Workers
-from isbor.estimators.base import LatentClassifier, map_scores, mean_and_spread
+from isbor.estimators.base import LatentClassifier, thresholds_of_all_levels
 from isbor.estimators.training import Training
 from isbor.fits import Fit
 from isbor.kinds import Table
-from isbor.predictive import LatentModel, insert_empty_levels
+from isbor.predictive import LatentModel
 from isbor.relevance import feature_relevance
 from isbor.selection import WidthTrial
 from isbor.trace import Callback, Step, StopReason
@@ -47,15 +47,7 @@ class SparseClassifier(LatentClassifier):
     def _take_over(self, training: Training, table: Table, fit: Fit, workers: Workers) -> None:
         """Set the fitted attributes."""
         latent = fit.latent(training.total_weight)
-        cuts = latent.thresholds
-        if len(training.observed) < len(training.classes):
-            cuts = insert_empty_levels(
-                cuts,
-                training.observed,
-                len(training.classes),
-                total_weight=training.total_weight,
-                scores=map_scores(latent, training.X[training.weight > 0], mean_and_spread, workers),
-            )
+        cuts = thresholds_of_all_levels(training, latent, latent.thresholds, workers)
         centre, variance = fit.score_moments(table.rows, workers)
         unit = float(np.sqrt(variance)) or 1.0  # all scores may be equal
         self._latent, self._cuts, self._centre, self._unit = latent, cuts, centre, unit

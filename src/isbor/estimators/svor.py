@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from isbor.arrays import LabelArray
-from isbor.estimators.margin import KERNEL_PARAMETERS, Gamma, MarginClassifier
+from isbor.estimators.margin import KERNEL_PARAMETERS, BatchMachine, Gamma
 from isbor.estimators.training import ClassWeight, Training
 from isbor.inputs import TrainingRows
 from isbor.kernels import Kernel, KernelName
@@ -22,7 +22,7 @@ from isbor.trace import StopReason
 __all__ = ["SVOR"]
 
 
-class SVOR(MarginClassifier[MarginSolution]):
+class SVOR(BatchMachine[MarginSolution]):
     r"""Support vector ordinal regression.
 
     Parallel hyperplanes in feature space, one for each threshold, with the largest margin between the

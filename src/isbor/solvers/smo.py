@@ -142,7 +142,7 @@ def _fill(cache: FloatArray, slot: IntArray, urgency: FloatArray, kernel: Kernel
 
 
 @njit(cache=True)
-def _thresholds(low, high, links, linked):  # type: ignore[no-untyped-def]  # pragma: no cover
+def _thresholds(low: FloatArray, high: FloatArray, links: FloatArray, linked: bool) -> FloatArray:
     """Return the middles of what the conditions allow; in order where thresholds are linked.
 
     Thresholds whose link carries a multiplier are equal: they share what all of them allow.
@@ -168,27 +168,27 @@ def _thresholds(low, high, links, linked):  # type: ignore[no-untyped-def]  # pr
 
 
 @njit(cache=True)
-def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
-    row,
-    threshold,
-    sign,
-    bound,
-    starts,
-    linked,
-    cache,
-    slot,
-    diagonal,
-    gamma,
-    f,
-    coef,
-    links,
-    active,
-    counts,
-    bounds,
-    violation,
-    goal,
-    most_steps,
-):
+def _run(
+    row: IntArray,
+    threshold: IntArray,
+    sign: FloatArray,
+    bound: FloatArray,
+    starts: IntArray,
+    linked: bool,
+    cache: FloatArray,
+    slot: IntArray,
+    diagonal: FloatArray,
+    gamma: FloatArray,
+    f: FloatArray,
+    coef: FloatArray,
+    links: FloatArray,
+    active: IntArray,
+    counts: IntArray,
+    bounds: FloatArray,
+    violation: float,
+    goal: float,
+    most_steps: int,
+) -> int:
     """Make steps among the active variables until their violation is no more than the goal; return how many.
 
     All arrays of the state are changed in place. `active` lists, from `starts[j]` on, the `counts[j]`
@@ -267,9 +267,19 @@ def _run(  # type: ignore[no-untyped-def]  # pragma: no cover
 
 
 @njit(cache=True)
-def _look(  # type: ignore[no-untyped-def]  # pragma: no cover
-    j, row, sign, bound, starts, gamma, f, active, counts, bounds, lowest
-):
+def _look(
+    j: int,
+    row: IntArray,
+    sign: FloatArray,
+    bound: FloatArray,
+    starts: IntArray,
+    gamma: FloatArray,
+    f: FloatArray,
+    active: IntArray,
+    counts: IntArray,
+    bounds: FloatArray,
+    lowest: IntArray,
+) -> None:
     """Find what the variables of a threshold demand of it, and the one that is to rise."""
     low, high, at = -np.inf, np.inf, -1
     for k in range(starts[j], starts[j] + counts[j]):
@@ -285,7 +295,9 @@ def _look(  # type: ignore[no-untyped-def]  # pragma: no cover
 
 
 @njit(cache=True)
-def _worst(bounds, links, linked, j_first, j_last):  # type: ignore[no-untyped-def]  # pragma: no cover
+def _worst(
+    bounds: FloatArray, links: FloatArray, linked: bool, j_first: int, j_last: int
+) -> tuple[float, int]:
     """Return the largest violation at some thresholds, and the one of the variable that is to rise."""
     worst, first = -np.inf, j_first
     for j in range(j_first, j_last):
@@ -298,7 +310,7 @@ def _worst(bounds, links, linked, j_first, j_last):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True)
-def _snapped(value, bound):  # type: ignore[no-untyped-def]  # pragma: no cover
+def _snapped(value: float, bound: float) -> float:
     """Return the value, or the bound that it differs from by no more than rounding.
 
     A variable that is free by rounding alone would hold a threshold that is free.
@@ -309,7 +321,7 @@ def _snapped(value, bound):  # type: ignore[no-untyped-def]  # pragma: no cover
 
 
 @njit(cache=True)
-def _reach(links, i, j):  # type: ignore[no-untyped-def]  # pragma: no cover
+def _reach(links: FloatArray, i: int, j: int) -> float:
     """Return how far a step from threshold i to threshold j may go, for the multipliers between them."""
     way = np.inf
     for k in range(j + 1, i + 1):
@@ -318,9 +330,18 @@ def _reach(links, i, j):  # type: ignore[no-untyped-def]  # pragma: no cover
 
 
 @njit(cache=True)
-def _objectives(  # type: ignore[no-untyped-def]  # pragma: no cover
-    row, sign, bound, starts, linked, gamma, f, coef, links, bounds
-):
+def _objectives(
+    row: IntArray,
+    sign: FloatArray,
+    bound: FloatArray,
+    starts: IntArray,
+    linked: bool,
+    gamma: FloatArray,
+    f: FloatArray,
+    coef: FloatArray,
+    links: FloatArray,
+    bounds: FloatArray,
+) -> tuple[float, float]:
     """Compute bounds of the thresholds over all variables; return the primal and the dual objective."""
     for j in range(len(starts) - 1):
         low, high = -np.inf, np.inf
@@ -345,9 +366,19 @@ def _objectives(  # type: ignore[no-untyped-def]  # pragma: no cover
 
 
 @njit(cache=True)
-def _activate(  # type: ignore[no-untyped-def]  # pragma: no cover
-    row, sign, bound, starts, linked, gamma, f, bounds, slot, active, counts
-):
+def _activate(
+    row: IntArray,
+    sign: FloatArray,
+    bound: FloatArray,
+    starts: IntArray,
+    linked: bool,
+    gamma: FloatArray,
+    f: FloatArray,
+    bounds: FloatArray,
+    slot: IntArray,
+    active: IntArray,
+    counts: IntArray,
+) -> None:
     """List the variables that may take part in a step: not far off, and with their rows in the cache."""
     least, most = bounds[1].min(), bounds[0].max()
     for j in range(len(starts) - 1):
