@@ -11,18 +11,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from isbor.inputs import TrainingRows
 from isbor.kernels import Kernel
 from isbor.solvers import incremental_svm
-from isbor.solvers.incremental_svm import (
+from isbor.solvers.incremental_svm import extend
+from isbor.solvers.margin_set import MarginSet
+from isbor.solvers.margins import margin_problem
+from isbor.solvers.svm_machine import (
     Gram,
     cut_score,
     dual_objective,
     empty_machine,
-    extend,
     largest_violation,
     signed_bounds,
     with_thresholds,
 )
-from isbor.solvers.margin_set import MarginSet
-from isbor.solvers.margins import margin_problem
 from tests.oracles.margin_qp import solve_margin_qp
 
 TOL = 1e-8

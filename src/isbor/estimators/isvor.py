@@ -16,18 +16,18 @@ from isbor.estimators.stream import further_training, unscaled_where_constant
 from isbor.estimators.training import ClassWeight, Training, read_training
 from isbor.inputs import TrainingRows
 from isbor.kernels import CutScore, Kernel, KernelName
-from isbor.solvers.incremental_svm import (
+from isbor.solvers.incremental_svm import extend
+from isbor.solvers.margins import margin_problem
+from isbor.solvers.svm_machine import (
     Gram,
     Machine,
     cut_score,
     dual_objective,
     empty_machine,
-    extend,
     largest_violation,
     signed_bounds,
     with_thresholds,
 )
-from isbor.solvers.margins import margin_problem
 from isbor.tables import Missing
 
 __all__ = ["ISVOR"]
