@@ -8,7 +8,8 @@ import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from types import ModuleType
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -41,7 +42,7 @@ def _common(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    # A callback, though it does nothing itself, keeps `demo` a command by name while it is the only one.
+    # The option of the command itself; its callback does the work.
     pass
 
 
@@ -67,6 +68,113 @@ def demo(
         _fail(
             f"There is not enough memory for {train:,} rows to fit to and {test:,} to test on; ask for fewer."
         )
+
+
+Models = Annotated[
+    str | None, typer.Option(help="Some of the models only, by name, separated by commas.", metavar="A,B,…")
+]
+Jobs = Annotated[int | None, typer.Option(help="Cells at work at a time; as many as there are cores.")]
+TimeLimit = Annotated[float | None, typer.Option(help="Seconds that one cell may take, its search included.")]
+MemoryLimit = Annotated[float | None, typer.Option(help="Gigabytes that one cell may take.")]
+Retry = Annotated[bool, typer.Option("--retry", help="Run again what failed or was late.")]
+Output = Annotated[
+    Path | None, typer.Option(help="Directory of results and report; the same again goes on where it was.")
+]
+
+
+@app.command()
+def reproduce(
+    study: Annotated[
+        str, typer.Argument(help="synthetic, benchmarks, or a .toml file that describes an experiment.")
+    ],
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller version that takes minutes.")] = False,
+    models: Models = None,
+    datasets: Annotated[
+        str | None,
+        typer.Option(help="Some of the data sets only, by name, separated by commas.", metavar="A,B,…"),
+    ] = None,
+    splits: Annotated[int | None, typer.Option(help="The first so many splits only.")] = None,
+    jobs: Jobs = None,
+    time_limit: TimeLimit = None,
+    memory_limit: MemoryLimit = None,
+    retry: Retry = False,
+    output: Output = None,
+) -> None:
+    """Run a study of the paper: tables, tests, figures and a page. What is done stays done."""
+    commands = _experiment_commands()
+    try:
+        request = commands.reproduce_request(
+            study,
+            quick=quick,
+            models=_names(models),
+            datasets=_names(datasets),
+            splits=splits,
+            limits=(time_limit, memory_limit),
+            output=output,
+        )
+    except (OSError, ValueError, ImportError) as error:
+        _fail(str(error))
+    _carry_out(commands, request, jobs, retry)
+
+
+@app.command()
+def compare(
+    data: Annotated[Path, typer.Argument(help="A table: .csv, .tsv (.gz) or .parquet.")],
+    target: Annotated[str, typer.Option(help="Column of the labels.")],
+    order: Annotated[
+        str | None,
+        typer.Option(help="The labels, lowest first; needed unless they are numbers.", metavar="A,B,…"),
+    ] = None,
+    models: Models = None,
+    folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
+    rounds: Annotated[int, typer.Option(help="Cross-validations, each with other folds.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
+    jobs: Jobs = None,
+    time_limit: TimeLimit = None,
+    memory_limit: MemoryLimit = None,
+    retry: Retry = False,
+    output: Output = None,
+) -> None:
+    """Compare ordinal models on a table of your own by cross-validation: table, tests and a page."""
+    commands = _experiment_commands()
+    try:
+        request = commands.compare_request(
+            data,
+            target,
+            order=_names(order),
+            models=_names(models),
+            folds=folds,
+            rounds=rounds,
+            seed=seed,
+            limits=(time_limit, memory_limit),
+            output=output,
+        )
+    except (OSError, ValueError, ImportError) as error:
+        _fail(str(error))
+    _carry_out(commands, request, jobs, retry)
+
+
+def _experiment_commands() -> ModuleType:
+    """Import what the experiments need: not all of it is installed everywhere."""
+    try:
+        from isbor.experiments import commands
+    except ModuleNotFoundError as error:
+        _fail(str(error))
+    return commands
+
+
+def _carry_out(commands: ModuleType, request: Any, jobs: int | None, retry: bool) -> None:
+    try:
+        commands.carry_out(request, jobs=jobs, retry=retry, console=Console())
+    except ValueError as error:
+        _fail(str(error))
+    except KeyboardInterrupt:
+        _fail(commands.how_to_go_on(request), _INTERRUPTED)
+
+
+def _names(text: str | None) -> list[str] | None:
+    """Return the names that commas separate."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -42,6 +42,8 @@ __all__ = [
     "starting_thresholds",
 ]
 
+_QUADRATIC = 1e-6  # a Newton decrement at which the objective is its quadratic model, but for rounding
+
 
 @dataclass(frozen=True, slots=True)
 class Factor:
@@ -129,7 +131,9 @@ def find_mode(
     """Maximise the posterior of (w, b) by damped Newton steps.
 
     Stops when the Newton decrement, twice the rise that the quadratic model still promises, falls
-    below `tolerance`, or when no step raises the objective in floating point.
+    below `tolerance`, or when no step raises the objective in floating point. Where the decrement is so
+    small that the quadratic model holds, a step that does not raise it has met the rounding, as would shorter
+    ones.
     """
     m = len(alpha)
     here = expand_at(weights, thresholds)
@@ -143,7 +147,7 @@ def find_mode(
         if decrement < max(tolerance, 1e-14 * abs(height)):  # or lost in the rounding of the objective
             break
         step = _longest_ordered_step(here.thresholds, direction[m:])
-        for _ in range(40):
+        for _ in range(1 if decrement < _QUADRATIC else 40):
             moved = theta + step * direction
             trial = expand_at(moved[:m], moved[m:])
             if trial.log_likelihood - 0.5 * float(prior @ moved**2) >= height + 1e-4 * step * decrement:

@@ -141,7 +141,7 @@ def _fill(cache: FloatArray, slot: IntArray, urgency: FloatArray, kernel: Kernel
         slot[some] = places
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _thresholds(low: FloatArray, high: FloatArray, links: FloatArray, linked: bool) -> FloatArray:
     """Return the middles of what the conditions allow; in order where thresholds are linked.
 
@@ -167,7 +167,7 @@ def _thresholds(low: FloatArray, high: FloatArray, links: FloatArray, linked: bo
     return middle
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _run(
     row: IntArray,
     threshold: IntArray,
@@ -266,7 +266,7 @@ def _run(
             return n_steps
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _look(
     j: int,
     row: IntArray,
@@ -294,7 +294,7 @@ def _look(
     bounds[0, j], bounds[1, j], lowest[j] = low, high, at
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _worst(
     bounds: FloatArray, links: FloatArray, linked: bool, j_first: int, j_last: int
 ) -> tuple[float, int]:
@@ -309,7 +309,7 @@ def _worst(
     return worst, first
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _snapped(value: float, bound: float) -> float:
     """Return the value, or the bound that it differs from by no more than rounding.
 
@@ -320,7 +320,7 @@ def _snapped(value: float, bound: float) -> float:
     return bound if value >= (1.0 - _ROUNDING) * bound else value
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _reach(links: FloatArray, i: int, j: int) -> float:
     """Return how far a step from threshold i to threshold j may go, for the multipliers between them."""
     way = np.inf
@@ -329,7 +329,7 @@ def _reach(links: FloatArray, i: int, j: int) -> float:
     return way
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _objectives(
     row: IntArray,
     sign: FloatArray,
@@ -365,7 +365,7 @@ def _objectives(
     return energy + slack_cost, total - energy
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _activate(
     row: IntArray,
     sign: FloatArray,

@@ -1,0 +1,213 @@
+"""What ``isbor reproduce`` and ``isbor compare`` do: a request, checked before any work, then carried out."""
+
+import os
+import shlex
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+
+from isbor.experiments.contents import study_tables
+from isbor.experiments.description import Experiment, Limits
+from isbor.experiments.models import catalogue_model
+from isbor.experiments.progress import LiveProgress
+from isbor.experiments.reading import load_study
+from isbor.experiments.report import write_report
+from isbor.experiments.results import Results
+from isbor.experiments.runner import run
+from isbor.experiments.store import Store
+from isbor.experiments.tables import to_rich
+from isbor.experiments.tasks import CrossValidation, TableFile, Task
+from isbor.plots import require_matplotlib
+
+__all__ = ["Request", "carry_out", "compare_request", "how_to_go_on", "reproduce_request"]
+
+_STORE = "results.sqlite"
+_PRINTED = ("summary", "mae", "seconds", "vectors", "wilcoxon", "differences", "ranks", "unfinished")
+_COMPARED = ("isbor", "sbor", "svor", "gpor", "kdlor", "trees")
+_COMPARE_LIMITS = Limits(seconds=600.0, memory=8.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An experiment, where its results go, and what was typed to ask for it."""
+
+    experiment: Experiment
+    directory: Path
+    command: str
+
+
+def reproduce_request(
+    study: str,
+    *,
+    quick: bool = False,
+    models: Sequence[str] | None = None,
+    datasets: Sequence[str] | None = None,
+    splits: int | None = None,
+    limits: tuple[float | None, float | None] = (None, None),
+    output: Path | None = None,
+) -> Request:
+    """Return a study of the paper, or a described experiment, ready to run; raise an error if it cannot."""
+    experiment = load_study(study, quick=quick).only(models, datasets)
+    if splits is not None:
+        experiment = replace(experiment, splits=splits)
+    experiment = replace(experiment, limits=_limited(experiment.limits, limits))
+    directory = output or Path(f"isbor-{experiment.name}{'-quick' if quick else ''}")
+    words = ["isbor", "reproduce", study, *(["--quick"] if quick else [])]
+    words += ["--models", ",".join(models)] if models else []
+    words += ["--datasets", ",".join(datasets)] if datasets else []
+    words += ["--splits", str(splits)] if splits is not None else []
+    return _checked(Request(experiment, directory, _command(words, limits, output)))
+
+
+def compare_request(
+    path: Path,
+    target: str,
+    *,
+    order: Sequence[str] | None = None,
+    models: Sequence[str] | None = None,
+    folds: int = 5,
+    rounds: int = 1,
+    seed: int = 0,
+    limits: tuple[float | None, float | None] = (None, None),
+    output: Path | None = None,
+) -> Request:
+    """Return a comparison on a user's table, ready to run; raise an error if it cannot."""
+    if folds < 2:
+        raise ValueError(f"There are {folds} folds; at least 2 are needed.")
+    if rounds < 1:
+        raise ValueError(f"There are {rounds} rounds of cross-validation; at least 1 is needed.")
+    if order is not None and (len(order) < 2 or len(set(order)) < len(order)):
+        raise ValueError(
+            f"--order names {', '.join(order) or 'nothing'}; at least 2 labels, lowest first and each once, "
+            "are needed."
+        )
+    chosen = tuple(map(catalogue_model, models if models is not None else _COMPARED))
+    name = path.name.partition(".")[0]
+    task = Task(name, path.name, TableFile.of(path, target, order or ()), CrossValidation(folds))
+    experiment = Experiment(
+        name=f"compare-{name}",
+        title=f"Ordinal models on {path.name}",
+        models=chosen,
+        tasks=(task,),
+        splits=folds * rounds,
+        seed=seed,
+        limits=_limited(_COMPARE_LIMITS, limits),
+        about=f"The column “{target}” predicted from the others, by {rounds} × {folds}-fold stratified "
+        "cross-validation. Hyper-parameters are chosen by cross-validation within the training rows, where a "
+        "model has any to choose.",
+    )
+    words = ["isbor", "compare", str(path), "--target", target]
+    words += ["--order", ",".join(order)] if order else []
+    words += ["--models", ",".join(models)] if models else []
+    words += ["--folds", str(folds), "--rounds", str(rounds), "--seed", str(seed)]
+    directory = output or Path(f"isbor-compare-{name}")
+    return _checked(Request(experiment, directory, _command(words, limits, output)))
+
+
+def carry_out(request: Request, *, jobs: int | None, retry: bool, console: Console) -> Results:
+    """Run what is missing, print the tables, and write the report."""
+    experiment = request.experiment
+    jobs = _cores() if jobs is None else jobs
+    if jobs < 1:
+        raise ValueError(f"There are {jobs} jobs; at least 1 is needed.")
+    _say(console, f"{experiment.title}. {_outline(experiment)}")
+    with Store(request.directory / _STORE) as store, _stopped_politely():
+        known = store.records(cell.key for cell in experiment.cells())
+        kept = {key: record for key, record in known.items() if record.ok or not retry}
+        if kept:
+            _say(console, f"{len(kept)} cells are there already, in {request.directory}.")
+        with LiveProgress(experiment, kept, jobs, console) as progress:
+            records = run(experiment, store, jobs=jobs, retry=retry, observer=progress)
+    results = Results.of(experiment, records)
+    tables = study_tables(results)
+    for name in _PRINTED:
+        if name in tables:
+            console.print(to_rich(tables[name]))
+            console.print()
+    page = write_report(results, request.directory, command=request.command)
+    _say(console, f"Report, with more tables and the figures: {page.absolute()}", soft_wrap=True)
+    return results
+
+
+def how_to_go_on(request: Request) -> str:
+    """Return what to say when a run was stopped."""
+    experiment = request.experiment
+    cells = experiment.cells()
+    path = request.directory / _STORE
+    n_done = 0
+    if path.exists():
+        with Store(path) as store:
+            n_done = len(store.records(cell.key for cell in cells))
+    return (
+        f"Stopped. {n_done} of {len(cells)} cells are done and kept in {request.directory}. "
+        f"To go on: {request.command}"
+    )
+
+
+def _limited(limits: Limits, given: tuple[float | None, float | None]) -> Limits:
+    seconds, memory = given
+    return replace(
+        limits,
+        seconds=limits.seconds if seconds is None else seconds,
+        memory=limits.memory if memory is None else memory,
+    )
+
+
+def _command(words: list[str], limits: tuple[float | None, float | None], output: Path | None) -> str:
+    seconds, memory = limits
+    words += ["--time-limit", f"{seconds:g}"] if seconds is not None else []
+    words += ["--memory-limit", f"{memory:g}"] if memory is not None else []
+    words += ["--output", str(output)] if output is not None else []
+    return shlex.join(words)
+
+
+def _checked(request: Request) -> Request:
+    require_matplotlib()
+    directory = request.directory
+    if directory.exists() and not directory.is_dir():
+        raise NotADirectoryError(
+            f"{str(directory)!r} is a file; name a directory for the results by --output."
+        )
+    parent = next(place for place in (directory, *directory.absolute().parents) if place.is_dir())
+    if not os.access(parent, os.W_OK):
+        raise PermissionError(
+            f"Nothing can be written to {str(directory)!r}; choose another place by --output."
+        )
+    request.experiment.check()
+    return request
+
+
+def _outline(experiment: Experiment) -> str:
+    n_models, n_tasks = len(experiment.models), len(experiment.tasks)
+    return (
+        f"{n_models} model{'s' * (n_models > 1)} × {n_tasks} data set{'s' * (n_tasks > 1)} × "
+        f"{experiment.splits} splits = {len(experiment.cells())} cells, each with at most "
+        f"{experiment.limits.seconds:g} s and {experiment.limits.memory:g} GB."
+    )
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def _stopped_politely() -> Iterator[None]:
+    """Let a request to terminate be what Ctrl-C is: workers end, claims are given back."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _say(console: Console, text: str, *, soft_wrap: bool = False) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=soft_wrap)

@@ -1,0 +1,369 @@
+"""What a report holds: the tables that a set of results gives rise to.
+
+Entries are means over the splits that have a result. Where a model has a result on fewer splits than were
+asked for, their number stands in brackets; where it has none, there is a dash, and the table of what did not
+end says why.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from isbor.arrays import FloatArray
+from isbor.experiments.description import Experiment
+from isbor.experiments.paper import PAPER_MAE, PAPER_SECONDS, PAPER_TALLIES, PAPER_VECTORS
+from isbor.experiments.records import Record
+from isbor.experiments.results import Results
+from isbor.experiments.significance import Friedman, corrected_t_test, friedman, smallest_p, tally_pairs
+from isbor.experiments.tables import DASH, Entry, Table, mark_best, mean_and_deviation, number, seconds
+from isbor.experiments.tasks import CrossValidation
+
+__all__ = ["LEVEL", "friedman_of", "study_tables"]
+
+LEVEL = 0.1  # of significance, as in the paper
+_DIGITS = 3
+_PAPER_SETS = frozenset(PAPER_MAE["isbor-cv"])
+
+
+def study_tables(results: Results) -> dict[str, Table]:
+    """Return the tables of a report, by names that serve for files."""
+    tables = {"summary": _summary(results)} if len(results.experiment.tasks) == 1 else {}
+    if len(results.experiment.tasks) > 1:
+        tables["mae"] = _by_task(
+            results, "Mean absolute error", _metric("mae"), lambda values: mean_and_deviation(values, _DIGITS)
+        )
+        tables["log-loss"] = _by_task(
+            results,
+            "Log loss of the probabilities",
+            _metric("log_loss"),
+            lambda values: _mean(values, _DIGITS),
+        )
+        tables["rps"] = _by_task(
+            results,
+            "Ranked probability score",
+            _metric("rps"),
+            lambda values: _mean(values, 4),
+        )
+        tables["seconds"] = _by_task(
+            results, "Seconds of one fit (median), parameters given", _seconds("fit"), _median_seconds
+        )
+        tables["seconds-with-search"] = _by_task(
+            results, "Seconds of search and fit (median)", _seconds("search", "fit"), _median_seconds
+        )
+        tables["vectors"] = _by_task(
+            results,
+            "Relevance or support vectors",
+            lambda record: None if record.vectors is None else float(record.vectors),
+            lambda values: _mean(values, 1),
+        )
+        tables["memory"] = _by_task(
+            results,
+            "Peak memory in megabytes, libraries included",
+            lambda record: record.peak_memory,
+            lambda values: _mean(values, 0),
+        )
+    if len(results.experiment.models) > 1:
+        if results.experiment.cross_validated:
+            tables["differences"] = _differences(results)
+        else:
+            tables["wilcoxon"] = _tallies(results)
+        found = friedman_of(results)
+        if found is not None:
+            tables["ranks"] = _mean_ranks(found, results.experiment)
+    if _PAPER_SETS.issuperset(task.name for task in results.experiment.tasks):
+        tables["paper"] = _beside_the_paper(results)
+    if results.counts["timeout"] or results.counts["failed"]:
+        tables["unfinished"] = _unfinished(results)
+    return {name: table for name, table in tables.items() if table.rows}
+
+
+def friedman_of(results: Results) -> Friedman | None:
+    """Return the test of all models over all tasks, None where there is too little for one."""
+    try:
+        return friedman(results.errors(), [model.name for model in results.experiment.models], LEVEL)
+    except ValueError:
+        return None
+
+
+def _metric(name: str) -> Callable[[Record], float | None]:
+    return lambda record: record.metrics.get(name)
+
+
+def _seconds(*parts: str) -> Callable[[Record], float | None]:
+    return lambda record: sum(record.seconds[part] for part in parts)
+
+
+def _mean(values: FloatArray, digits: int) -> str:
+    return number(float(values.mean()), digits)
+
+
+def _median_seconds(values: FloatArray) -> str:
+    return seconds(float(np.median(values)))
+
+
+def _by_task(
+    results: Results,
+    title: str,
+    of: Callable[[Record], float | None],
+    show: Callable[[FloatArray], str],
+) -> Table:
+    """Return a table of models × tasks, the best and the second best of each task marked."""
+    experiment = results.experiment
+    columns, some_fewer = [], False
+    for task in experiment.tasks:
+        values, texts = [], []
+        for model in experiment.models:
+            found = results.values(task.name, model.name, of)
+            values.append(float(found.mean()) if len(found) else np.nan)
+            texts.append(show(found) if len(found) else DASH)
+        marked = mark_best(values, texts)
+        for k, model in enumerate(experiment.models):
+            n_found = len(results.values(task.name, model.name, of))
+            if 0 < n_found < experiment.splits:
+                some_fewer = True
+                marked[k] = Entry(f"{marked[k].text} [{n_found}]", marked[k].mark)
+        columns.append(marked)
+    rows = [
+        (Entry(model.title), *(column[k] for column in columns))
+        for k, model in enumerate(experiment.models)
+        if any(column[k].text != DASH for column in columns) or title.startswith("Mean abs")
+    ]
+    notes = [_means_of(experiment)]
+    if some_fewer:
+        notes.append("In brackets: the number of splits, where it is smaller.")
+    if any(entry.text == DASH for column in columns for entry in column):
+        limits = experiment.limits
+        notes.append(
+            f"{DASH}: no result of this sort within {_duration(limits.seconds)} and {limits.memory:g} GB, "
+            "search included."
+        )
+    return Table(
+        title,
+        ("", *(task.title for task in experiment.tasks)),
+        tuple(rows) if any(entry.text != DASH for column in columns for entry in column) else (),
+        tuple(notes),
+    )
+
+
+def _means_of(experiment: Experiment) -> str:
+    return f"Over {experiment.splits} splits. Best in bold, second best in italics."
+
+
+def _duration(value: float) -> str:
+    return f"{value / 3600:g} h" if value >= 3600 else f"{value:g} s"
+
+
+def _summary(results: Results) -> Table:
+    """Return a table of models × measures for the only task."""
+    experiment = results.experiment
+    (task,) = experiment.tasks
+    measures: list[tuple[str, Callable[[Record], float | None], Callable[[FloatArray], str], bool]] = [
+        ("MAE", _metric("mae"), lambda values: mean_and_deviation(values, _DIGITS), True),
+        ("accuracy", _metric("accuracy"), lambda values: _mean(values, _DIGITS), False),
+        ("RPS", _metric("rps"), lambda values: _mean(values, 4), True),
+        ("log loss", _metric("log_loss"), lambda values: _mean(values, _DIGITS), True),
+        ("vectors", lambda record: record.vectors, lambda values: _mean(values, 1), True),
+        ("seconds", _seconds("search", "fit"), _median_seconds, True),
+    ]
+    columns = []
+    for _, of, show, lowest in measures:
+        found = [results.values(task.name, model.name, of) for model in experiment.models]
+        means = [float(values.mean()) if len(values) else np.nan for values in found]
+        texts = [show(values) if len(values) else DASH for values in found]
+        columns.append(mark_best(means, texts, lowest=lowest))
+    rows = []
+    for k, model in enumerate(experiment.models):
+        n_done = len(results.finished(task.name, model.name))
+        fewer = f" [{n_done}]" if n_done < experiment.splits else ""
+        rows.append((Entry(f"{model.title}{fewer}"), *(column[k] for column in columns)))
+    notes = [
+        _means_of(experiment),
+        "MAE, RPS and log loss are errors: lower is better. Seconds: search and fit, median.",
+    ]
+    if any(entry[0].text.endswith("]") for entry in rows):
+        notes.append("In brackets: the number of splits with a result, where some have none.")
+    return Table(task.title, ("", *(name for name, *_ in measures)), tuple(rows), tuple(notes))
+
+
+def _tallies(results: Results) -> Table:
+    """Return wins, draws and losses by Wilcoxon's test on the mean absolute error."""
+    experiment = results.experiment
+    models = [model.name for model in experiment.models]
+    errors = results.errors()
+    tallies = tally_pairs(errors, models, LEVEL)
+    level = LEVEL / (len(models) * (len(models) - 1))
+    notes = [
+        f"Signed-rank tests of all pairs of models on each data set; a p-value of at most {LEVEL:g}/"
+        f"{len(models) * (len(models) - 1)} = {level:.2g} counts. Who has no result loses to who has one."
+    ]
+    if smallest_p(experiment.splits) > level:
+        notes.append(
+            f"On {experiment.splits} splits no p-value is below {smallest_p(experiment.splits):.2g}: only "
+            "failures can decide."
+        )
+    fewest = min(
+        (len(of_model) for of_task in errors.values() for of_model in of_task.values() if of_model), default=0
+    )
+    if 0 < fewest < experiment.splits and smallest_p(fewest) > level >= smallest_p(experiment.splits):
+        notes.append(f"Some models have {fewest} splits, too few for a significant difference.")
+    rows = tuple(
+        (
+            Entry(model.title),
+            *map(
+                Entry,
+                (
+                    str(tallies[model.name].wins),
+                    str(tallies[model.name].draws),
+                    str(tallies[model.name].losses),
+                ),
+            ),
+        )
+        for model in experiment.models
+    )
+    return Table(
+        "Significant differences in mean absolute error", ("", "wins", "draws", "losses"), rows, tuple(notes)
+    )
+
+
+def _differences(results: Results) -> Table:
+    """Return the differences of all pairs on each cross-validated task, with corrected t-tests."""
+    experiment = results.experiment
+    errors = results.errors()
+    rows = []
+    for task in experiment.tasks:
+        folds = task.scheme.folds if isinstance(task.scheme, CrossValidation) else 2
+        for first, second in combinations(experiment.models, 2):
+            ours, theirs = errors[task.name][first.name], errors[task.name][second.name]
+            common = sorted(ours.keys() & theirs.keys())
+            if not common:
+                continue
+            difference = np.array([ours[split] - theirs[split] for split in common])
+            p_value = corrected_t_test(difference, 1.0 / folds)
+            rows.append(
+                (
+                    Entry(f"{first.title} less {second.title}"),
+                    *([Entry(task.title)] if len(experiment.tasks) > 1 else []),
+                    Entry(f"{difference.mean():+.{_DIGITS}f}"),
+                    Entry(DASH if np.isnan(p_value) else f"{p_value:.2g}"),
+                    Entry(_verdict(float(difference.mean()), p_value, first.title, second.title)),
+                )
+            )
+    header = ("", *(["data"] if len(experiment.tasks) > 1 else []), "MAE", "p-value", "better")
+    return Table(
+        "Differences in mean absolute error",
+        header,
+        tuple(rows),
+        (
+            f"t-tests corrected for training rows that folds share (Nadeau & Bengio); at most {LEVEL / 2:g} "
+            "counts, and many pairs make some small p-values likely by chance.",
+        ),
+        n_text=len(header) - 3,
+    )
+
+
+def _verdict(difference: float, p_value: float, first: str, second: str) -> str:
+    if not p_value <= LEVEL / 2:
+        return DASH
+    return first if difference < 0 else second
+
+
+def _mean_ranks(found: Friedman, experiment: Experiment) -> Table:
+    titles = {model.name: model.title for model in experiment.models}
+    order = np.argsort(found.mean_ranks, kind="stable")
+    rows = tuple((Entry(titles[found.models[k]]), Entry(f"{found.mean_ranks[k]:.2f}")) for k in order)
+    outcome = "differ" if found.p_value <= found.level else "do not differ significantly"
+    statistic = "∞" if np.isinf(found.statistic) else f"{found.statistic:.2f}"
+    return Table(
+        "Mean ranks by mean absolute error",
+        ("", "mean rank"),
+        rows,
+        (
+            f"Friedman's test over {found.n_tasks} data sets (Iman and Davenport's F = {statistic}, p = "
+            f"{found.p_value:.2g}): the models {outcome} at the level {found.level:g}. By Nemenyi's test two "
+            f"differ whose mean ranks are more than {found.critical_difference:.2f} apart.",
+        ),
+    )
+
+
+def _beside_the_paper(results: Results) -> Table:
+    """Return our errors, vectors and seconds under the paper's."""
+    experiment = results.experiment
+    by_name = {model.name: model for model in experiment.models}
+    ours: Mapping[str, Sequence[str]] = {"isbor-cv": ("isbor-cv", "isbor-evidence", "isbor")}
+    rows: list[tuple[Entry, ...]] = []
+    parts: list[
+        tuple[
+            str,
+            Mapping[str, Mapping[str, object]],
+            Callable[[Record], float | None],
+            Callable[[FloatArray], str],
+        ]
+    ] = [
+        ("MAE", PAPER_MAE, _metric("mae"), lambda values: mean_and_deviation(values, 2)),
+        ("vectors", PAPER_VECTORS, lambda record: record.vectors, lambda values: _mean(values, 1)),
+        ("seconds", PAPER_SECONDS, _seconds("fit"), _median_seconds),
+    ]
+    for what, published, of, show in parts:
+        for name, values in published.items():
+            present = [by_name[one] for one in ours.get(name, (name,)) if one in by_name]
+            if not present:
+                continue
+            system = "ISBOR" if name == "isbor-cv" else by_name[name].title
+            rows.append(
+                (
+                    Entry(what),
+                    Entry(f"{system}, paper"),
+                    *(_printed(values.get(task.name)) for task in experiment.tasks),
+                )
+            )
+            for model in present:
+                found = [results.values(task.name, model.name, of) for task in experiment.tasks]
+                rows.append(
+                    (
+                        Entry(what),
+                        Entry(model.title),
+                        *(Entry(show(one) if len(one) else DASH) for one in found),
+                    )
+                )
+    return Table(
+        "Beside the paper",
+        ("", "", *(task.title for task in experiment.tasks)),
+        tuple(rows),
+        (
+            "The paper's seconds are of another machine, 16 cores at 2 GHz, and of programs in MATLAB and C; "
+            "ours are of one fit with the parameters given, on one thread.",
+            "The paper's wins, draws and losses: "
+            + ", ".join(
+                f"{name.removesuffix('-cv').upper()} {tally.wins}/{tally.draws}/{tally.losses}"
+                for name, tally in PAPER_TALLIES.items()
+            )
+            + ".",
+        ),
+        n_text=2,
+    )
+
+
+def _printed(value: object) -> Entry:
+    if isinstance(value, tuple):
+        return Entry(f"{value[0]:.2f} ± {value[1]:.2f}")
+    return Entry(DASH if value is None else f"{value:g}")
+
+
+def _unfinished(results: Results) -> Table:
+    """Return what was late or failed, and why."""
+    experiment = results.experiment
+    rows = []
+    for task in experiment.tasks:
+        for model in experiment.models:
+            counts = Counter(
+                (record.status, record.reason)
+                for record in results.records[task.name, model.name]
+                if not record.ok
+            )
+            rows += [
+                (Entry(task.title), Entry(model.title), Entry(status), Entry(reason), Entry(str(count)))
+                for (status, reason), count in sorted(counts.items())
+            ]
+    return Table("What did not end", ("data", "model", "status", "reason", "splits"), tuple(rows), n_text=4)

@@ -1,0 +1,165 @@
+"""An experiment as a description: models × tasks × splits, how to search, and what a fit may take.
+
+A description is frozen and expands to cells, the units of work. What a cell is called, its key, ends in a
+digest of all that its result depends on: a cell of a changed description is another cell, while other limits,
+fewer splits or a choice of models leave the cells as they are.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TypeVar
+
+from isbor.experiments.models import Model, make_estimator
+from isbor.experiments.tasks import CrossValidation, Scheme, Source, Task
+
+__all__ = ["Cell", "Experiment", "Limits", "Search"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one cell may take."""
+
+    seconds: float = 3600.0  # from the start of its process to the end, the search included
+    memory: float = 8.0  # gigabytes
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        for name, value, what in (
+            ("seconds", self.seconds, "a time limit"),
+            ("memory", self.memory, "a limit on memory, in gigabytes,"),
+        ):
+            if not value > 0:
+                raise ValueError(f"{name} is {value}; {what} above 0 is needed.")
+        if self.threads < 1:
+            raise ValueError(f"threads is {self.threads}; at least 1 is needed.")
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How hyper-parameters are chosen: the grid's point of least cross-validated error on training rows."""
+
+    folds: int = 5
+    scoring: str = "mae"
+    rows_at_most: int | None = None  # search on the first rows only; None: on all
+
+    def __post_init__(self) -> None:
+        if self.folds < 2:
+            raise ValueError(f"The search has {self.folds} fold(s); at least 2 are needed.")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One model on one split of one task."""
+
+    model: Model
+    task: Task
+    split: int
+    seed: int
+    search: Search
+
+    @property
+    def key(self) -> str:
+        """A name that says what it is of, and ends in a digest of all that the result depends on."""
+        facts = {
+            "estimator": [self.model.estimator, dict(self.model.parameters), self.model.inputs],
+            "grid": {name: list(values) for name, values in self.model.grid.items()},
+            "search": [_facts(self.search), self.model.searched_by] if self.model.grid else [],
+            "source": _facts(self.task.source),
+            "scheme": _facts(self.task.scheme),
+            "split": [self.split, self.seed],
+        }
+        digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+        return f"{self.task.name}/{self.model.name}/{self.split}/{digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """Models to compare on tasks.
+
+    Examples
+    --------
+    >>> from isbor.experiments import CATALOGUE, Experiment, Holdout, Saddle, Task
+    >>> saddle = Task("saddle", "Saddle", Saddle(rows=2000), Holdout(train=1000))
+    >>> experiment = Experiment("mine", "My comparison", (CATALOGUE["isbor"],), (saddle,), splits=3)
+    >>> len(experiment.cells())
+    3
+    """
+
+    name: str
+    title: str
+    models: tuple[Model, ...]
+    tasks: tuple[Task, ...]
+    splits: int
+    seed: int = 0
+    search: Search = field(default_factory=Search)
+    limits: Limits = field(default_factory=Limits)
+    about: str = ""  # what a report says of it
+
+    def __post_init__(self) -> None:
+        for what, items in (("model", self.models), ("data set", self.tasks)):
+            names = [item.name for item in items]
+            if not names:
+                raise ValueError(f"The experiment {self.name!r} has no {what}; name at least one.")
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ValueError(
+                    f"The {what} {twice[0]!r} is named twice; name it once, or call the second otherwise."
+                )
+        if self.splits < 1:
+            raise ValueError(f"splits is {self.splits}; at least 1 is needed.")
+        if not 0 <= self.seed < 2**32 - 10_000:
+            raise ValueError(f"The seed is {self.seed}; a whole number from 0 to 4,294,957,295 is needed.")
+
+    def cells(self) -> tuple[Cell, ...]:
+        """Return the units of work, one split of everything first, so that tables fill evenly."""
+        return tuple(
+            Cell(model, task, split, self.seed, self.search)
+            for split in range(self.splits)
+            for task in self.tasks
+            for model in self.models
+        )
+
+    def only(self, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None) -> "Experiment":
+        """Return the experiment with some of its models and data sets, named in any order."""
+        return replace(
+            self,
+            models=_chosen("model", models, self.models),
+            tasks=_chosen("data set", tasks, self.tasks),
+        )
+
+    def check(self) -> None:
+        """Raise an error if a cell could not even begin, for want of an estimator or of data."""
+        for model in self.models:
+            parameters = {**model.parameters, **{name: values[0] for name, values in model.grid.items()}}
+            for path in filter(None, (model.estimator, model.searched_by)):
+                make_estimator(path, parameters)
+        for task in self.tasks:
+            task.load()
+
+    @property
+    def cross_validated(self) -> bool:
+        """Whether test rows of one split are training rows of others by design."""
+        return any(isinstance(task.scheme, CrossValidation) for task in self.tasks)
+
+
+def _facts(part: Search | Source | Scheme) -> dict[str, object]:
+    """Return what a part of a description is and says; where a file lies is not part of it."""
+    facts = {name: value for name, value in asdict(part).items() if value is not None}
+    if facts.get("digest"):
+        del facts["path"]
+    return {"kind": type(part).__name__, **facts}
+
+
+_Named = TypeVar("_Named", Model, Task)
+
+
+def _chosen(what: str, names: Sequence[str] | None, items: Iterable[_Named]) -> tuple[_Named, ...]:
+    by_name = {item.name: item for item in items}
+    if names is None:
+        return tuple(by_name.values())
+    unknown = [name for name in names if name not in by_name]
+    if unknown:
+        raise ValueError(f"There is no {what} {unknown[0]!r} here; there are {', '.join(by_name)}.")
+    return tuple(item for name, item in by_name.items() if name in names)

@@ -1,0 +1,184 @@
+"""The figures that a set of results gives rise to, each with what it shows."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isbor.datasets import make_saddle, saddle_labels
+from isbor.experiments.contents import friedman_of
+from isbor.experiments.critical_difference import critical_difference_figure
+from isbor.experiments.figures import (
+    CalibrationBins,
+    Curve,
+    Reference,
+    calibration_figure,
+    curves_figure,
+    likelihood_figure,
+)
+from isbor.experiments.reading import STUDIES
+from isbor.experiments.records import Record
+from isbor.experiments.results import Results
+from isbor.experiments.score_panels import score_figure
+from isbor.experiments.tasks import Holdout, Saddle
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["study_figures"]
+
+
+def study_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
+    """Return the figures, each with what it shows."""
+    experiment = results.experiment
+    titles = [model.title for model in experiment.models]
+    figures: dict[str, tuple[Figure, str]] = {}
+    if _is_size_study(results):
+        figures |= _size_figures(results)
+    else:
+        figures |= _error_figure(results)
+    found = friedman_of(results)
+    if found is not None:
+        title = {model.name: model.title for model in experiment.models}
+        figures["critical-differences"] = (
+            critical_difference_figure(
+                [title[name] for name in found.models],
+                found.mean_ranks,
+                found.critical_difference,
+                [[title[name] for name in group] for group in found.groups()],
+                found.n_tasks,
+            ),
+            f"Mean ranks over {found.n_tasks} data sets; models that a bar joins do not differ at the level "
+            f"{found.level:g} (Nemenyi).",
+        )
+    bins = _calibration_bins(results)
+    if bins:
+        figures["calibration"] = (
+            calibration_figure(bins, models=titles),
+            "Predicted probabilities P(y ≤ k) of all test rows and thresholds beside how often that was so.",
+        )
+    if experiment.name in STUDIES:
+        figures["likelihood"] = (
+            likelihood_figure(),
+            "The ordinal likelihood of each class and its derivatives in the score.",
+        )
+    return figures
+
+
+def _error_figure(results: Results) -> "dict[str, tuple[Figure, str]]":
+    experiment, errors = results.experiment, results.errors()
+    if not any(of_model for of_task in errors.values() for of_model in of_task.values()):
+        return {}
+    shown = {
+        task.title: {
+            model.title: [
+                errors[task.name][model.name].get(split, np.nan) for split in range(experiment.splits)
+            ]
+            for model in experiment.models
+        }
+        for task in experiment.tasks
+    }
+    figure = score_figure(
+        shown, xlabel="mean absolute error", models=[model.title for model in experiment.models]
+    )
+    return {"mae": (figure, "Mean absolute error on each split, and the mean.")}
+
+
+def _is_size_study(results: Results) -> bool:
+    """Whether the tasks are one data set with several numbers of training rows."""
+    tasks = results.experiment.tasks
+    return (
+        len(tasks) > 1
+        and len({task.source for task in tasks}) == 1
+        and all(isinstance(task.scheme, Holdout) for task in tasks)
+    )
+
+
+def _size_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
+    experiment = results.experiment
+    titles = [model.title for model in experiment.models]
+    error, time = {}, {}
+    for model in experiment.models:
+        error[model.title] = _curve(results, model.name, lambda record: record.metrics["mae"])
+        time[model.title] = _curve(
+            results, model.name, lambda record: record.seconds["search"] + record.seconds["fit"]
+        )
+    reference = _true_score(results)
+    return {
+        "mae": (
+            curves_figure(
+                error,
+                xlabel="training rows",
+                ylabel="mean absolute error",
+                title="Error on the other rows",
+                log_y=True,
+                reference=reference,
+                models=titles,
+            ),
+            "Mean absolute error against the number of training rows; bands: one standard deviation.",
+        ),
+        "seconds": (
+            curves_figure(
+                time,
+                xlabel="training rows",
+                ylabel="seconds of search and fit",
+                title="Running time",
+                log_y=True,
+                models=titles,
+            ),
+            "Seconds of search and fit on one thread; bands: one standard deviation.",
+        ),
+    }
+
+
+def _curve(results: Results, model: str, of: Callable[[Record], float]) -> Curve:
+    rows, mean, low, high = [], [], [], []
+    for task in results.experiment.tasks:
+        assert isinstance(task.scheme, Holdout)
+        values = results.values(task.name, model, of)
+        centre = float(values.mean()) if len(values) else np.nan
+        spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+        rows.append(task.scheme.train)
+        mean.append(centre)
+        low.append(max(centre - spread, 0.5 * centre))  # a band that a logarithm can show
+        high.append(centre + spread)
+    return Curve(np.array(rows, dtype=np.float64), np.array(mean), np.array(low), np.array(high))
+
+
+def _true_score(results: Results) -> Reference | None:
+    """Return the error of the noise-free score on the same test rows, if there is such a score."""
+    source = results.experiment.tasks[0].source
+    if not isinstance(source, Saddle):
+        return None
+    _, y, score = make_saddle(source.rows, random_state=source.random_state, return_score=True)
+    wrong = np.abs(y - saddle_labels(score))
+    rows, errors = [], []
+    for task in results.experiment.tasks:
+        assert isinstance(task.scheme, Holdout)
+        tests = [
+            task.scheme.split(y, split, results.experiment.seed)[1]
+            for split in range(results.experiment.splits)
+        ]
+        rows.append(task.scheme.train)
+        errors.append(np.mean([wrong[test].mean() for test in tests]))
+    return Reference("true score", np.array(errors), np.array(rows, dtype=np.float64))
+
+
+def _calibration_bins(results: Results) -> dict[str, CalibrationBins]:
+    """Return the bins of each model that has probabilities, over all its records."""
+    found = {}
+    for model in results.experiment.models:
+        sums = [
+            np.array(record.calibration)
+            for task in results.experiment.tasks
+            for record in results.finished(task.name, model.name)
+            if record.calibration
+        ]
+        if not sums:
+            continue
+        count, predicted, observed = np.sum(sums, axis=0).T
+        used = count > 0
+        found[model.title] = CalibrationBins(
+            count[used].astype(np.intp), predicted[used] / count[used], observed[used] / count[used]
+        )
+    return found

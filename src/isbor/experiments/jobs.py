@@ -1,0 +1,183 @@
+"""Cells at work, seen from the runner: processes that are started, watched and ended.
+
+Processes are forked from a server that has imported the libraries, where the system can do that: so a cell
+begins at once. Before that server starts, the number of threads of linear algebra is fixed: sums in another
+order end in other digits.
+"""
+
+import contextlib
+import datetime
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from multiprocessing.context import ForkServerContext, SpawnContext
+from typing import Any
+
+try:
+    import psutil
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        'Experiments need psutil, which is not installed: pip install "isbor[experiments]".', name=error.name
+    ) from None
+
+from isbor.experiments.description import Cell, Limits
+from isbor.experiments.machine import machine_facts, package_versions
+from isbor.experiments.models import Model
+from isbor.experiments.records import Record, Status
+from isbor.experiments.worker import work
+
+__all__ = ["Job", "fixed_threads", "process_context"]
+
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+_GIGABYTE = 1e9
+_COMPILED = "isbor:SVOR"
+_SERVER_IS_DEAD = 255  # what a process of a killed server seems to end with
+
+
+@contextlib.contextmanager
+def fixed_threads(threads: int) -> Iterator[None]:
+    """Let processes that start in this block use so many threads for linear algebra."""
+    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(threads)))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def process_context(models: Iterable[Model]) -> ForkServerContext | SpawnContext:
+    """Return how processes are started: by a server with the libraries loaded, or from nothing."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    loaded = ["__main__", "isbor.experiments.worker"]
+    if any(_COMPILED in (model.estimator, model.searched_by) for model in models):
+        loaded.append("isbor.experiments.compiled")
+    context.set_forkserver_preload(loaded)
+    return context
+
+
+class Job:
+    """A cell at work.
+
+    Parameters
+    ----------
+    cell : Cell
+        What to compute.
+    limits : Limits
+        What it may take.
+    context : multiprocessing context
+        How to start its process.
+    """
+
+    def __init__(self, cell: Cell, limits: Limits, context: ForkServerContext | SpawnContext) -> None:
+        self.cell = cell
+        self.killed = False  # whether somebody else ended the process
+        self._limits = limits
+        self._peak = 0.0  # bytes
+        self._result, theirs = context.Pipe(duplex=False)
+        self._process = context.Process(target=work, args=(cell, limits, theirs))
+        self._process.start()
+        self._started = time.monotonic()  # the first start has waited for the server
+        theirs.close()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._started
+
+    def poll(self) -> Record | None:
+        """Return the record if the cell has ended, None if it is at work; end it if it takes too much."""
+        if self._result.poll():
+            try:
+                record: Record = self._result.recv()
+            except (EOFError, OSError):  # ended in the middle of a word
+                return self._broken_off()
+            elapsed = self.elapsed
+            self.end()
+            peak = max(self._peak, record.peak_memory or 0.0)
+            return replace(record, seconds={**record.seconds, "total": elapsed}, **_circumstances(peak))
+        if not self._process.is_alive():
+            return self._broken_off()
+        if self.elapsed > self._limits.seconds:
+            return self._record("timeout", f"It was not done after {self._limits.seconds:g} s.")
+        self._peak = max(self._peak, _memory(self._process.pid))
+        if self._peak > self._limits.memory * _GIGABYTE:
+            return self._record("failed", f"It needed more than {self._limits.memory:g} GB of memory.")
+        return None
+
+    def end(self) -> None:
+        """End the process and all that it started."""
+        pid = self._process.pid
+        for child in _descendants(pid):
+            with contextlib.suppress(psutil.Error):
+                child.kill()
+        if hasattr(os, "killpg") and pid is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
+        self._process.kill()
+        self._process.join()
+        self._result.close()
+
+    def _broken_off(self) -> Record:
+        """Return the record of a process that ended without a result."""
+        self._process.join()
+        code = self._process.exitcode or 0
+        self.killed = code in (-signal.SIGTERM, -9, _SERVER_IS_DEAD)
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        return self._record("failed", f"Its process ended with {how} and without a result.")
+
+    def _record(self, status: Status, reason: str) -> Record:
+        seconds = {"total": self.elapsed}
+        self.end()
+        cell = self.cell
+        return Record(
+            cell.task.name,
+            cell.model.name,
+            cell.split,
+            status,
+            reason,
+            seconds=seconds,
+            **_circumstances(self._peak),
+        )
+
+
+def _circumstances(peak: float) -> dict[str, Any]:
+    return {
+        "peak_memory": round(peak / 1e6, 1),
+        "versions": package_versions(),
+        "machine": machine_facts(),
+        "finished": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+
+
+def _memory(pid: int | None) -> float:
+    """Return the memory that a process and its descendants hold, in bytes."""
+    total = 0.0
+    with contextlib.suppress(psutil.Error):
+        total += psutil.Process(pid).memory_info().rss
+    for child in _descendants(pid):
+        with contextlib.suppress(psutil.Error):
+            total += child.memory_info().rss
+    return total
+
+
+def _descendants(pid: int | None) -> list[psutil.Process]:
+    with contextlib.suppress(psutil.Error):
+        children: list[psutil.Process] = psutil.Process(pid).children(recursive=True)
+        return children
+    return []

@@ -1,0 +1,78 @@
+"""Results as files: tables, figures, all records, and one page that holds everything."""
+
+import csv
+import io
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from isbor.experiments.contents import study_tables
+from isbor.experiments.drawing import save_figure
+from isbor.experiments.illustrations import study_figures
+from isbor.experiments.page import report_page
+from isbor.experiments.records import Record
+from isbor.experiments.results import Results
+from isbor.experiments.tables import to_csv, to_latex, to_markdown
+
+__all__ = ["write_report"]
+
+_TABLES = {".md": to_markdown, ".csv": to_csv, ".tex": to_latex}
+
+
+def write_report(results: Results, directory: Path, *, command: str) -> Path:
+    """Write tables, figures, records and the page; return the page.
+
+    Parameters
+    ----------
+    results : Results
+        What to report.
+    directory : Path
+        Where to: ``report.html``, ``records.csv``, ``tables/`` and ``figures/``. Files are replaced whole.
+    command : str
+        What to type to get the same, for the page.
+    """
+    tables = study_tables(results)
+    figures = study_figures(results)
+    for part in ("tables", "figures"):
+        (directory / part).mkdir(parents=True, exist_ok=True)
+    for name, table in tables.items():
+        for ending, render in _TABLES.items():
+            _write(directory / "tables" / f"{name}{ending}", render(table))
+    for name, (figure, _) in figures.items():
+        save_figure(figure, directory / "figures" / name)
+    _write(directory / "records.csv", _records_csv(results.all_records))
+    page = directory / "report.html"
+    _write(page, report_page(results, tables, figures, command))
+    return page
+
+
+def _records_csv(records: Iterable[Record]) -> str:
+    """Return all records, one a line."""
+    records = list(records)
+    metrics = sorted({name for record in records for name in record.metrics})
+    times = ("search", "fit", "predict", "total")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        ["task", "model", "split", "status", "reason", "n_train", "n_test", *metrics, "vectors"]
+        + [f"{name}_seconds" for name in times]
+        + ["peak_megabytes", "parameters", "finished"]
+    )
+    for record in records:
+        parameters = "; ".join(f"{name}={value}" for name, value in record.parameters.items())
+        writer.writerow(
+            [record.task, record.model, record.split, record.status, record.reason]
+            + [record.n_train or "", record.n_test or ""]
+            + [record.metrics.get(name, "") for name in metrics]
+            + ["" if record.vectors is None else record.vectors]
+            + [f"{record.seconds[name]:.4f}" if name in record.seconds else "" for name in times]
+            + [record.peak_memory, parameters, record.finished]
+        )
+    return text.getvalue()
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file as a whole or not at all."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_text(text, encoding="utf-8", newline="\n")
+    partial.replace(path)

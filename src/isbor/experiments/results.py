@@ -1,0 +1,72 @@
+"""The records of an experiment, by task, model and split."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from isbor.arrays import FloatArray
+from isbor.experiments.description import Experiment
+from isbor.experiments.records import Record
+from isbor.experiments.significance import Errors
+
+__all__ = ["Results"]
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What is known of an experiment so far."""
+
+    experiment: Experiment
+    records: Mapping[tuple[str, str], tuple[Record, ...]]  # by task and model, in the order of splits
+
+    @classmethod
+    def of(cls, experiment: Experiment, records: Mapping[str, Record]) -> "Results":
+        """Return the records, given by the keys of their cells, in their places."""
+        places: dict[tuple[str, str], list[Record]] = {
+            (task.name, model.name): [] for task in experiment.tasks for model in experiment.models
+        }
+        for cell in experiment.cells():
+            if cell.key in records:
+                places[cell.task.name, cell.model.name].append(records[cell.key])
+        return cls(experiment, {place: tuple(found) for place, found in places.items()})
+
+    def finished(self, task: str, model: str) -> tuple[Record, ...]:
+        """Return the records with a result."""
+        return tuple(record for record in self.records[task, model] if record.ok)
+
+    def values(self, task: str, model: str, of: Callable[[Record], float | None]) -> FloatArray:
+        """Return a number of each record with a result, as far as it has one."""
+        found = [of(record) for record in self.finished(task, model)]
+        return np.array([value for value in found if value is not None], dtype=np.float64)
+
+    def metric(self, task: str, model: str, name: str) -> FloatArray:
+        """Return a metric of each record with a result, as far as it has it."""
+        return self.values(task, model, lambda record: record.metrics.get(name))
+
+    def errors(self, name: str = "mae") -> Errors:
+        """Return a metric by task, model and split, for tests."""
+        return {
+            task.name: {
+                model.name: {
+                    record.split: record.metrics[name]
+                    for record in self.finished(task.name, model.name)
+                    if name in record.metrics
+                }
+                for model in self.experiment.models
+            }
+            for task in self.experiment.tasks
+        }
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many cells ended how; "missing" are those without a record."""
+        counts = Counter[str](record.status for found in self.records.values() for record in found)
+        counts["missing"] = len(self.experiment.cells()) - counts.total()
+        return counts
+
+    @property
+    def all_records(self) -> tuple[Record, ...]:
+        """All records, by task and model."""
+        return tuple(record for found in self.records.values() for record in found)

@@ -1,0 +1,177 @@
+"""Where records are kept: a SQLite file that outlives whatever happens to its writers.
+
+One row a cell, with the runner that works on it and the record that came of it:
+
+- A record is written in one transaction, and only where there is none: no cell counts twice.
+- A cell is claimed in a transaction before work on it begins: two runners never work on the same one.
+- A runner is alive as long as it holds the lock on a small file of its own beside the store. The operating
+  system lets go of the lock however the runner ends, so the claims of a dead runner are open to others at
+  once, and those of a living one never are.
+
+The file is in WAL mode, where readers and a writer do not wait for each other.
+"""
+
+import contextlib
+import sqlite3
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from isbor.experiments.records import Record
+
+__all__ = ["Store"]
+
+_FORMAT = 1
+_BUSY_SECONDS = 60.0
+
+
+class Store:
+    """Records by the keys of their cells, in a file that may be shared by runners of one machine.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it and its directory are made if they do not exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = FULL")
+            self._prepare()
+        except sqlite3.DatabaseError as error:
+            raise ValueError(
+                f"{str(path)!r} is not a store of results ({error}). Choose another directory, or remove it."
+            ) from error
+        self._runner: str | None = None
+        self._lock: sqlite3.Connection | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back what this runner has claimed, and close the file."""
+        if self._runner is not None and self._lock is not None:
+            with self._transaction():
+                self._database.execute(
+                    "UPDATE cells SET runner = NULL WHERE runner = ? AND record IS NULL", (self._runner,)
+                )
+            self._lock.close()
+            self._lock_file(self._runner).unlink(missing_ok=True)
+            self._runner = self._lock = None
+        self._database.close()
+
+    def records(self, keys: Iterable[str]) -> dict[str, Record]:
+        """Return the records of those cells that have one."""
+        wanted = set(keys)
+        rows = self._database.execute("SELECT key, record FROM cells WHERE record IS NOT NULL")
+        return {key: Record.from_json(text) for key, text in rows if key in wanted}
+
+    def claim(self, keys: Sequence[str]) -> str | None:
+        """Claim the first of these cells that has no record and no living runner; None if there is none."""
+        runner = self._identify()
+        with self._transaction():
+            rows = self._database.execute("SELECT key, runner, record IS NOT NULL FROM cells")
+            taken = {key: (holder, bool(done)) for key, holder, done in rows}
+            alive: dict[str, bool] = {runner: True}
+            for key in keys:
+                holder, done = taken.get(key, (None, False))
+                if holder is not None and holder not in alive:
+                    alive[holder] = self._is_alive(holder)
+                if done or (holder is not None and alive[holder]):
+                    continue
+                self._database.execute(
+                    "INSERT INTO cells (key, runner) VALUES (?, ?) "
+                    "ON CONFLICT (key) DO UPDATE SET runner = excluded.runner",
+                    (key, runner),
+                )
+                return key
+        return None
+
+    def release(self, key: str) -> None:
+        """Give back a claimed cell."""
+        with self._transaction():
+            self._database.execute("UPDATE cells SET runner = NULL WHERE key = ? AND record IS NULL", (key,))
+
+    def add(self, key: str, record: Record) -> None:
+        """Keep the record of a cell; a record that is there stays."""
+        with self._transaction():
+            self._database.execute(
+                "INSERT INTO cells (key, record) VALUES (?, ?) "
+                "ON CONFLICT (key) DO UPDATE SET record = excluded.record WHERE record IS NULL",
+                (key, record.to_json()),
+            )
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Drop the records of these cells, so that they are computed again."""
+        with self._transaction():
+            self._database.executemany(
+                "UPDATE cells SET record = NULL, runner = NULL WHERE key = ? AND record IS NOT NULL",
+                [(key,) for key in keys],
+            )
+
+    def _prepare(self) -> None:
+        with self._transaction():
+            (found,) = self._database.execute("PRAGMA user_version").fetchone()
+            if found not in (0, _FORMAT):
+                raise sqlite3.DatabaseError(f"its format is {found}; this version of isbor writes {_FORMAT}")
+            self._database.execute(
+                "CREATE TABLE IF NOT EXISTS cells (key TEXT PRIMARY KEY, runner TEXT, record TEXT)"
+            )
+            self._database.execute(f"PRAGMA user_version = {_FORMAT}")
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+    def _identify(self) -> str:
+        """Return the name of this runner, whose lock is taken before its first claim."""
+        if self._runner is None:
+            self._sweep()
+            runner = uuid.uuid4().hex
+            self._lock = sqlite3.connect(self._lock_file(runner), timeout=0, isolation_level=None)
+            self._lock.execute("BEGIN EXCLUSIVE")
+            self._runner = runner
+        return self._runner
+
+    def _is_alive(self, runner: str) -> bool:
+        """Return whether somebody holds the lock of a runner."""
+        file = self._lock_file(runner)
+        if not file.exists():
+            return False
+        lock = sqlite3.connect(file, timeout=0, isolation_level=None)
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            return True
+        finally:
+            lock.close()
+        return False
+
+    def _sweep(self) -> None:
+        """Remove the lock files of runners that are gone and hold no claims."""
+        rows = self._database.execute("SELECT DISTINCT runner FROM cells WHERE record IS NULL")
+        holders = {holder for (holder,) in rows}
+        for file in self.path.parent.glob(f".{self.path.name}.*.lock"):
+            runner = file.name.split(".")[-2]
+            if runner not in holders and not self._is_alive(runner):
+                file.unlink(missing_ok=True)
+
+    def _lock_file(self, runner: str) -> Path:
+        return self.path.with_name(f".{self.path.name}.{runner}.lock")

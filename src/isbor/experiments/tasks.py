@@ -1,0 +1,279 @@
+"""What the models of an experiment are asked to do: data, and how they are split.
+
+Split s of a data set is the permutation of the seed plus s: its first rows train, those that follow test. In
+cross-validation split s is fold s modulo the number of folds of a shuffle of its own for each round. Both are
+functions of the seed and of s alone.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from isbor.arrays import IntArray, LabelArray
+from isbor.columns import data_frame
+from isbor.datasets import load_benchmark, make_saddle
+from isbor.datasets.catalogue import BENCHMARKS
+from isbor.datasets.frames import frame_library
+from isbor.labels import encode_labels
+
+__all__ = [
+    "BenchmarkData",
+    "CrossValidation",
+    "Data",
+    "Holdout",
+    "Saddle",
+    "Scheme",
+    "Source",
+    "TableFile",
+    "Task",
+    "take_rows",
+]
+
+_SHOWN = 10  # labels quoted in a message
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Features and labels, and the order of the labels."""
+
+    X: Any  # array or data frame
+    y: IntArray  # positions in classes
+    classes: LabelArray
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+@dataclass(frozen=True, slots=True)
+class Saddle:
+    """The paper's synthetic set."""
+
+    rows: int = 21_000
+    random_state: int = 0
+
+    def load(self) -> Data:
+        """Draw it."""
+        X, y = make_saddle(self.rows, random_state=self.random_state)
+        return _encoded(X, y)
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkData:
+    """One of the seven sets of the paper."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name not in BENCHMARKS:
+            raise ValueError(
+                f"There is no data set {self.name!r}. The sets are saddle, {', '.join(BENCHMARKS)}."
+            )
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return BENCHMARKS[self.name].shape[0]
+
+    def load(self) -> Data:
+        """Read it, or download it."""
+        X, y = load_benchmark(self.name, return_X_y=True)
+        return _encoded(X, y)
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A user's table: a CSV, TSV or Parquet file with a column of ordered labels."""
+
+    path: str
+    target: str
+    order: tuple[str, ...] = ()  # labels as they print, lowest first; empty: they are numbers
+    digest: str = ""  # of the content that is meant
+
+    @classmethod
+    def of(cls, path: Path, target: str, order: Sequence[str] = ()) -> "TableFile":
+        """Return a table as it is now, so that a change of the file is noticed."""
+        return cls(str(path.absolute()), target, tuple(order), _digest(path))
+
+    def load(self) -> Data:
+        """Read the file."""
+        path = Path(self.path)
+        if self.digest and _digest(path) != self.digest:
+            raise ValueError(f"{path.name} has changed since the comparison began; begin a new one.")
+        table = _read_frame(path)
+        if self.target not in table.columns:
+            raise ValueError(
+                f"{path.name} has no column {self.target!r}; its columns are {_some(table.columns)}. Name "
+                "the column of the labels by --target."
+            )
+        if len(table.columns) < 2:
+            raise ValueError(
+                f"{path.name} has no column but {self.target!r}; at least one feature is needed."
+            )
+        labels = table[self.target]
+        n_missing = int(labels.is_null().sum())
+        if n_missing:
+            raise ValueError(
+                f"{n_missing} of {len(table)} rows of {path.name} have no {self.target!r}; each needs one. "
+                "Remove these rows."
+            )
+        y, classes = self._ranked(labels, path.name)
+        return Data(table.drop(self.target).to_native(), y, classes)
+
+    def _ranked(self, labels: nw.Series[Any], file: str) -> tuple[IntArray, LabelArray]:
+        """Return the labels' places in their order, and the order."""
+        if not self.order:
+            if not labels.dtype.is_numeric():
+                found = sorted({str(label) for label in labels.unique().to_list()})
+                raise ValueError(
+                    f"The labels in the column {self.target!r} of {file} are text ({_some(found)}), whose "
+                    "order is not known. Name them all by --order, lowest first, with commas between."
+                )
+            codes = encode_labels(labels.to_numpy())
+            if len(codes.classes) > max(20, len(labels) // 10):
+                raise ValueError(
+                    f"The column {self.target!r} of {file} holds {len(codes.classes)} different numbers in "
+                    f"{len(labels)} rows: a quantity, not a few ordered classes. Cut it into classes first."
+                )
+            return codes.codes, codes.classes
+        texts = [_text(label) for label in labels.to_list()]
+        unknown = sorted(set(texts) - set(self.order))
+        if unknown:
+            raise ValueError(
+                f"The column {self.target!r} of {file} holds {_some(unknown)}, which --order "
+                f"({','.join(self.order)}) does not name. Name every label, lowest first."
+            )
+        place = {label: k for k, label in enumerate(self.order)}
+        return np.array([place[text] for text in texts], dtype=np.intp), np.array(self.order)
+
+
+Source = Saddle | BenchmarkData | TableFile
+
+
+@dataclass(frozen=True, slots=True)
+class Holdout:
+    """Random rows to train on, and others to test on."""
+
+    train: int
+    test_at_most: int | None = None  # None: all others
+
+    def check(self, data: Data, name: str) -> None:
+        """Raise a ValueError if the data cannot be split so."""
+        if not 0 < self.train < len(data):
+            raise ValueError(
+                f"{name} has {len(data)} rows, and {self.train} are to train; at least 1 and fewer than all "
+                "are needed."
+            )
+
+    def split(self, y: IntArray, split: int, seed: int) -> tuple[IntArray, IntArray]:
+        """Return training and test rows."""
+        order = np.random.default_rng(seed + split).permutation(len(y))
+        end = None if self.test_at_most is None else self.train + self.test_at_most
+        return order[: self.train], order[self.train : end]
+
+
+@dataclass(frozen=True, slots=True)
+class CrossValidation:
+    """Stratified folds, each the test rows once in every round."""
+
+    folds: int = 5
+
+    def check(self, data: Data, name: str) -> None:
+        """Raise a ValueError if the data cannot be split so."""
+        counts = np.bincount(data.y, minlength=len(data.classes))
+        if np.count_nonzero(counts) < 2:
+            raise ValueError(f"{name} holds labels of one class only; at least 2 are needed.")
+        rare = [k for k in range(len(counts)) if 0 < counts[k] < self.folds]
+        if rare:
+            raise ValueError(
+                f"The class {_text(data.classes[rare[0]])!r} of {name} has {counts[rare[0]]} row(s), fewer "
+                f"than the {self.folds} folds. Ask for fewer folds, or join it with a neighbouring class."
+            )
+
+    def split(self, y: IntArray, split: int, seed: int) -> tuple[IntArray, IntArray]:
+        """Return training and test rows."""
+        rounds, fold = divmod(split, self.folds)
+        folds = StratifiedKFold(self.folds, shuffle=True, random_state=seed + rounds)
+        train, test = list(folds.split(np.zeros(len(y)), y))[fold]
+        return train, test
+
+
+Scheme = Holdout | CrossValidation
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Data and a way to split them."""
+
+    name: str
+    title: str
+    source: Source
+    scheme: Scheme
+
+    def load(self) -> Data:
+        """Return the data, after a check that they can be split as wished."""
+        data = self.source.load()
+        self.scheme.check(data, self.title)
+        return data
+
+
+def take_rows(X: Any, rows: IntArray) -> Any:
+    """Return rows by position, of an array or of a data frame."""
+    table = data_frame(X)
+    return X[rows] if table is None else table[rows.tolist()].to_native()
+
+
+def _encoded(X: Any, y: IntArray) -> Data:
+    labels = encode_labels(y)
+    return Data(X, labels.codes, labels.classes)
+
+
+def _read_frame(path: Path) -> nw.DataFrame[Any]:
+    """Read a table by its ending, with pandas or polars."""
+    library = frame_library(required=True)
+    ending = "".join(path.suffixes).lower().removesuffix(".gz")
+    readers = {
+        ".csv": ("read_csv", {}),
+        ".tsv": ("read_csv", _tab(library)),
+        ".parquet": ("read_parquet", {}),
+    }
+    reader = next((readers[end] for end in readers if ending.endswith(end)), None)
+    if reader is None:
+        raise ValueError(f"{path.name} is not a .csv, .tsv or .parquet file; save the table as one of these.")
+    name, options = reader
+    try:
+        table: Any = getattr(library, name)(path, **options)
+    except OSError:
+        raise
+    except Exception as error:  # each library has errors of its own
+        raise ValueError(f"{path.name} cannot be read as a table: {' '.join(str(error).split())}") from error
+    frame: nw.DataFrame[Any] = nw.from_native(table, eager_only=True)
+    if len(frame) == 0:
+        raise ValueError(f"{path.name} has no rows.")
+    return frame
+
+
+def _tab(library: Any) -> dict[str, str]:
+    return {"sep": "\t"} if library.__name__ == "pandas" else {"separator": "\t"}
+
+
+def _digest(path: Path) -> str:
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {str(path)!r}.")
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _text(label: object) -> str:
+    """Return a label as it prints; a whole number has no decimals."""
+    number = isinstance(label, float | np.floating)
+    return str(int(label)) if number and float(label).is_integer() else str(label)  # type: ignore[arg-type, call-overload]
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(map(str, names[:_SHOWN]))
+    return f"{shown}, …" if len(names) > _SHOWN else shown
