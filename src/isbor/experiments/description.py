@@ -60,12 +60,16 @@ class Cell:
     search: Search
 
     @property
+    def _searched(self) -> list[object]:
+        return [_facts(self.search), self.model.searched_by, dict(self.model.search_parameters)]
+
+    @property
     def key(self) -> str:
         """A name that says what it is of, and ends in a digest of all that the result depends on."""
         facts = {
             "estimator": [self.model.estimator, dict(self.model.parameters), self.model.inputs],
             "grid": {name: list(values) for name, values in self.model.grid.items()},
-            "search": [_facts(self.search), self.model.searched_by] if self.model.grid else [],
+            "search": self._searched if self.model.grid else [],
             "source": _facts(self.task.source),
             "scheme": _facts(self.task.scheme),
             "split": [self.split, self.seed],
@@ -133,8 +137,10 @@ class Experiment:
         """Raise an error if a cell could not even begin, for want of an estimator or of data."""
         for model in self.models:
             parameters = {**model.parameters, **{name: values[0] for name, values in model.grid.items()}}
-            for path in filter(None, (model.estimator, model.searched_by)):
-                make_estimator(path, parameters)
+            make_estimator(model.estimator, parameters)
+            if model.grid:
+                searched = {**parameters, **model.search_parameters}
+                make_estimator(model.searched_by or model.estimator, searched)
         for task in self.tasks:
             task.load()
 

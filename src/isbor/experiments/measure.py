@@ -30,7 +30,6 @@ from isbor.tables import learn_table
 __all__ = ["CALIBRATION_BINS", "measure"]
 
 CALIBRATION_BINS = 10  # of equal width
-_NO_PROBABILITIES = {"probability": False}  # of no use to a search by labels, and most of the time of a fit
 
 
 def measure(cell: Cell, limits: Limits) -> Record:
@@ -90,9 +89,11 @@ def _search(cell: Cell, X: Any, y: IntArray, threads: int) -> dict[str, Any]:
         return {}
     n_rows = len(y) if search.rows_at_most is None else min(search.rows_at_most, len(y))
     rows = np.arange(n_rows)  # in random order already
-    estimator = make_estimator(model.searched_by or model.estimator, model.parameters, threads=threads)
-    if "probability" in estimator.get_params():
-        estimator.set_params(**_NO_PROBABILITIES)
+    estimator = make_estimator(
+        model.searched_by or model.estimator,
+        {**model.parameters, **model.search_parameters},
+        threads=threads,
+    )
     search_over = GridSearchCV(
         estimator,
         {name: list(values) for name, values in model.grid.items()},

@@ -204,6 +204,7 @@ def _model(name: str, content: Any, where: str) -> Model:
         section.take("estimator", str, base.estimator if base else _REQUIRED),
         {**(base.parameters if base else {}), **section.take("parameters", dict, {})},
         (base.grid if base else {}) if grid is None else {key: tuple(grid[key]) for key in grid},
+        section.take("search_parameters", dict, base.search_parameters if base else {}),
         section.take("searched_by", str, base.searched_by if base else ""),
         inputs,
     )
