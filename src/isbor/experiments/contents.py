@@ -8,6 +8,7 @@ end says why.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -18,13 +19,17 @@ from isbor.experiments.records import Record
 from isbor.experiments.results import Results
 from isbor.experiments.significance import Friedman, corrected_t_test, friedman, smallest_p, tally_pairs
 from isbor.experiments.tables import DASH, Entry, Table, mark_best, mean_and_deviation, number, seconds
-from isbor.experiments.tasks import CrossValidation
+from isbor.experiments.tasks import BenchmarkData, CrossValidation, Task
 
-__all__ = ["LEVEL", "friedman_of", "study_tables"]
+__all__ = ["LEVEL", "TABLE_NAMES", "friedman_of", "study_tables"]
 
 LEVEL = 0.1  # of significance, as in the paper
+TABLE_NAMES = (
+    *("summary", "mae", "log-loss", "rps", "seconds", "seconds-with-search", "vectors", "memory"),
+    *("differences", "wilcoxon", "ranks", "paper", "unfinished"),
+)
+"""The tables that there may be."""
 _DIGITS = 3
-_PAPER_SETS = frozenset(PAPER_MAE["isbor-cv"])
 
 
 def study_tables(results: Results) -> dict[str, Table]:
@@ -47,10 +52,18 @@ def study_tables(results: Results) -> dict[str, Table]:
             lambda values: _mean(values, 4),
         )
         tables["seconds"] = _by_task(
-            results, "Seconds of one fit (median), parameters given", _seconds("fit"), _median_seconds
+            results,
+            "Seconds of one fit (median), parameters given",
+            _seconds("fit"),
+            _median_seconds,
+            centre=np.median,
         )
         tables["seconds-with-search"] = _by_task(
-            results, "Seconds of search and fit (median)", _seconds("search", "fit"), _median_seconds
+            results,
+            "Seconds of search and fit (median)",
+            _seconds("search", "fit"),
+            _median_seconds,
+            centre=np.median,
         )
         tables["vectors"] = _by_task(
             results,
@@ -72,7 +85,10 @@ def study_tables(results: Results) -> dict[str, Table]:
         found = friedman_of(results)
         if found is not None:
             tables["ranks"] = _mean_ranks(found, results.experiment)
-    if _PAPER_SETS.issuperset(task.name for task in results.experiment.tasks):
+    if all(
+        isinstance(task.source, BenchmarkData) and task.source.name == task.name
+        for task in results.experiment.tasks
+    ):
         tables["paper"] = _beside_the_paper(results)
     if results.counts["timeout"] or results.counts["failed"]:
         tables["unfinished"] = _unfinished(results)
@@ -108,15 +124,16 @@ def _by_task(
     title: str,
     of: Callable[[Record], float | None],
     show: Callable[[FloatArray], str],
+    centre: Callable[[FloatArray], np.floating[Any]] = np.mean,
 ) -> Table:
-    """Return a table of models × tasks, the best and the second best of each task marked."""
+    """Return a table of models × tasks, the best and the second best of each task, by `centre`, marked."""
     experiment = results.experiment
     columns, some_fewer = [], False
     for task in experiment.tasks:
         values, texts = [], []
         for model in experiment.models:
             found = results.values(task.name, model.name, of)
-            values.append(float(found.mean()) if len(found) else np.nan)
+            values.append(float(centre(found)) if len(found) else np.nan)
             texts.append(show(found) if len(found) else DASH)
         marked = mark_best(values, texts)
         for k, model in enumerate(experiment.models):
@@ -133,11 +150,11 @@ def _by_task(
     notes = [_means_of(experiment)]
     if some_fewer:
         notes.append("In brackets: the number of splits, where it is smaller.")
-    if any(entry.text == DASH for column in columns for entry in column):
+    if any(entry.text == DASH for row in rows for entry in row):
         limits = experiment.limits
         notes.append(
             f"{DASH}: no result of this sort within {_duration(limits.seconds)} and {limits.memory:g} GB, "
-            "search included."
+            f"search included{', or not run yet' if results.counts['missing'] else ''}."
         )
     return Table(
         title,
@@ -148,7 +165,8 @@ def _by_task(
 
 
 def _means_of(experiment: Experiment) -> str:
-    return f"Over {experiment.splits} splits. Best in bold, second best in italics."
+    splits = f"{experiment.splits} split{'s' * (experiment.splits > 1)}"
+    return f"Over {splits}. Best in bold, second best in italics."
 
 
 def _duration(value: float) -> str:
@@ -159,20 +177,21 @@ def _summary(results: Results) -> Table:
     """Return a table of models × measures for the only task."""
     experiment = results.experiment
     (task,) = experiment.tasks
-    measures: list[tuple[str, Callable[[Record], float | None], Callable[[FloatArray], str], bool]] = [
-        ("MAE", _metric("mae"), lambda values: mean_and_deviation(values, _DIGITS), True),
-        ("accuracy", _metric("accuracy"), lambda values: _mean(values, _DIGITS), False),
-        ("RPS", _metric("rps"), lambda values: _mean(values, 4), True),
-        ("log loss", _metric("log_loss"), lambda values: _mean(values, _DIGITS), True),
-        ("vectors", lambda record: record.vectors, lambda values: _mean(values, 1), True),
-        ("seconds", _seconds("search", "fit"), _median_seconds, True),
+    measures: list[tuple[str, Callable[[Record], float | None], Callable[[FloatArray], str]]] = [
+        ("MAE", _metric("mae"), lambda values: mean_and_deviation(values, _DIGITS)),
+        ("accuracy", _metric("accuracy"), lambda values: _mean(values, _DIGITS)),
+        ("RPS", _metric("rps"), lambda values: _mean(values, 4)),
+        ("log loss", _metric("log_loss"), lambda values: _mean(values, _DIGITS)),
+        ("vectors", lambda record: record.vectors, lambda values: _mean(values, 1)),
+        ("seconds", _seconds("search", "fit"), _median_seconds),
     ]
     columns = []
-    for _, of, show, lowest in measures:
+    for name, of, show in measures:
         found = [results.values(task.name, model.name, of) for model in experiment.models]
-        means = [float(values.mean()) if len(values) else np.nan for values in found]
+        centre = np.median if name == "seconds" else np.mean
+        centres = [float(centre(values)) if len(values) else np.nan for values in found]
         texts = [show(values) if len(values) else DASH for values in found]
-        columns.append(mark_best(means, texts, lowest=lowest))
+        columns.append(mark_best(centres, texts, lowest=name != "accuracy"))
     rows = []
     for k, model in enumerate(experiment.models):
         n_done = len(results.finished(task.name, model.name))
@@ -233,14 +252,13 @@ def _differences(results: Results) -> Table:
     errors = results.errors()
     rows = []
     for task in experiment.tasks:
-        folds = task.scheme.folds if isinstance(task.scheme, CrossValidation) else 2
         for first, second in combinations(experiment.models, 2):
             ours, theirs = errors[task.name][first.name], errors[task.name][second.name]
             common = sorted(ours.keys() & theirs.keys())
             if not common:
                 continue
             difference = np.array([ours[split] - theirs[split] for split in common])
-            p_value = corrected_t_test(difference, 1.0 / folds)
+            p_value = corrected_t_test(difference, _test_share(results, task))
             rows.append(
                 (
                     Entry(f"{first.title} less {second.title}"),
@@ -261,6 +279,16 @@ def _differences(results: Results) -> Table:
         ),
         n_text=len(header) - 3,
     )
+
+
+def _test_share(results: Results, task: Task) -> float:
+    """Return the share of the rows in use that a split tests on."""
+    if isinstance(task.scheme, CrossValidation):
+        return 1.0 / task.scheme.folds
+    found = next(
+        record for model in results.experiment.models for record in results.finished(task.name, model.name)
+    )
+    return found.n_test / (found.n_train + found.n_test)
 
 
 def _verdict(difference: float, p_value: float, first: str, second: str) -> str:

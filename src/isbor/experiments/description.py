@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TypeVar
 
-from isbor.experiments.models import Model, make_estimator
+from isbor.experiments.models import Model, as_plain, make_estimator
 from isbor.experiments.tasks import CrossValidation, Scheme, Source, Task
+from isbor.metrics import get_scorer
 
 __all__ = ["Cell", "Experiment", "Limits", "Search"]
 
@@ -47,6 +48,11 @@ class Search:
     def __post_init__(self) -> None:
         if self.folds < 2:
             raise ValueError(f"The search has {self.folds} fold(s); at least 2 are needed.")
+        if self.rows_at_most is not None and self.rows_at_most < self.folds:
+            raise ValueError(
+                f"The search has {self.folds} folds and at most {self.rows_at_most} row(s); at least as many "
+                "rows as folds are needed."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,7 @@ class Cell:
             "scheme": _facts(self.task.scheme),
             "split": [self.split, self.seed],
         }
-        digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+        digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=as_plain).encode()).hexdigest()[:16]
         return f"{self.task.name}/{self.model.name}/{self.split}/{digest}"
 
 
@@ -111,6 +117,13 @@ class Experiment:
                 raise ValueError(
                     f"The {what} {twice[0]!r} is named twice; name it once, or call the second otherwise."
                 )
+            titles = [item.title for item in items]
+            alike = sorted({title for title in titles if titles.count(title) > 1})
+            if alike:
+                raise ValueError(
+                    f"Two {what}s have the title {alike[0]!r}, by which a report tells them apart; give one "
+                    "another title."
+                )
         if self.splits < 1:
             raise ValueError(f"splits is {self.splits}; at least 1 is needed.")
         if not 0 <= self.seed < 2**32 - 10_000:
@@ -139,6 +152,7 @@ class Experiment:
             parameters = {**model.parameters, **{name: values[0] for name, values in model.grid.items()}}
             make_estimator(model.estimator, parameters)
             if model.grid:
+                get_scorer(self.search.scoring)
                 searched = {**parameters, **model.search_parameters}
                 make_estimator(model.searched_by or model.estimator, searched)
         for task in self.tasks:

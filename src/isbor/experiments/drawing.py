@@ -34,6 +34,7 @@ __all__ = [
     "save_figure",
     "settled",
     "text_width",
+    "write_whole",
 ]
 
 FONT_SIZE = 9.0
@@ -173,7 +174,7 @@ def save_figure(figure: "Figure", path_without_ending: str | os.PathLike[str]) -
     }
     stem.parent.mkdir(parents=True, exist_ok=True)
     for path, content in contents.items():
-        _write(path, content)
+        write_whole(path, content)
     png, svg = contents
     return png, svg
 
@@ -191,7 +192,8 @@ def _rendered(figure: "Figure", ending: str) -> bytes:
     return content.getvalue()
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file as a whole or not at all."""
     part = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     try:
         part.write_bytes(content)

@@ -1,6 +1,6 @@
 """The figures that a set of results gives rise to, each with what it shows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +25,10 @@ from isbor.experiments.tasks import Holdout, Saddle
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["study_figures"]
+__all__ = ["FIGURE_NAMES", "study_figures"]
+
+FIGURE_NAMES = ("mae", "seconds", "critical-differences", "calibration", "likelihood")
+"""The figures that there may be."""
 
 
 def study_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
@@ -97,6 +100,8 @@ def _is_size_study(results: Results) -> bool:
 def _size_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
     experiment = results.experiment
     titles = [model.title for model in experiment.models]
+    if not results.counts["ok"]:
+        return {}
     error, time = {}, {}
     for model in experiment.models:
         error[model.title] = _curve(results, model.name, lambda record: record.metrics["mae"])
@@ -111,7 +116,7 @@ def _size_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
                 xlabel="training rows",
                 ylabel="mean absolute error",
                 title="Error on the other rows",
-                log_y=True,
+                log_y=_has_logarithm(error),
                 reference=reference,
                 models=titles,
             ),
@@ -123,12 +128,16 @@ def _size_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
                 xlabel="training rows",
                 ylabel="seconds of search and fit",
                 title="Running time",
-                log_y=True,
+                log_y=_has_logarithm(time),
                 models=titles,
             ),
             "Seconds of search and fit on one thread; bands: one standard deviation.",
         ),
     }
+
+
+def _has_logarithm(curves: Mapping[str, Curve]) -> bool:
+    return any(np.any(curve.mean > 0.0) for curve in curves.values())
 
 
 def _curve(results: Results, model: str, of: Callable[[Record], float]) -> Curve:

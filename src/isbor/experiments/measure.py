@@ -3,6 +3,7 @@
 import time
 import warnings
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from isbor.arrays import FloatArray, IntArray
 from isbor.experiments.description import Cell, Limits
-from isbor.experiments.models import Model, make_estimator
+from isbor.experiments.models import Model, make_estimator, plain_parameters
 from isbor.experiments.records import Record
 from isbor.experiments.tasks import Data, take_rows
 from isbor.metrics import (
@@ -103,8 +104,7 @@ def _search(cell: Cell, X: Any, y: IntArray, threads: int) -> dict[str, Any]:
         error_score="raise",
     )
     search_over.fit(take_rows(X, rows), y[rows])
-    best: dict[str, Any] = search_over.best_params_
-    return best
+    return plain_parameters(search_over.best_params_)
 
 
 def _estimator(model: Model, chosen: Mapping[str, Any], n_classes: int, threads: int) -> Any:
@@ -164,5 +164,5 @@ def _learned(estimator: Any) -> dict[str, Any]:
     return {
         name: value if isinstance(value, str) else float(value)
         for name, value in learned.items()
-        if isinstance(value, str) or (value is not None and np.ndim(value) == 0)
+        if isinstance(value, str | Real)
     }

@@ -15,6 +15,7 @@ parameters"), and scikit-learn's boosted trees as a yardstick. Four things are d
 import difflib
 import importlib
 import inspect
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -23,7 +24,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-__all__ = ["CATALOGUE", "BoostedTrees", "Model", "catalogue_model", "make_estimator"]
+__all__ = [
+    "CATALOGUE",
+    "BoostedTrees",
+    "Model",
+    "as_plain",
+    "catalogue_model",
+    "make_estimator",
+    "plain_parameters",
+]
 
 Inputs = Literal["table", "numbers"]
 
@@ -42,6 +51,13 @@ class BoostedTrees(HistGradientBoostingClassifier):
         return labels
 
 
+def as_plain(value: object) -> Any:
+    """Return a number or an array of NumPy as Python's own; anything else is a TypeError, as for JSON."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(f"{value!r} is no number and no array of NumPy.")
+
+
 @dataclass(frozen=True, slots=True)
 class Model:
     """An estimator by its import path, its parameters, and those to be searched."""
@@ -54,6 +70,17 @@ class Model:
     search_parameters: Mapping[str, Any] = field(default_factory=dict)  # that take less time while searching
     searched_by: str = ""  # import path of an estimator that finds the same labels in less time
     inputs: Inputs = "table"  # "numbers": categories one-hot, missing marked, columns standardised
+
+    def __post_init__(self) -> None:
+        for values in (self.parameters, self.grid, self.search_parameters):
+            for name, value in values.items():
+                try:
+                    json.dumps(value, default=as_plain)
+                except TypeError:
+                    raise ValueError(
+                        f"The parameter {name!r} of the model {self.name!r} is {value!r}; numbers, texts, "
+                        "true, false and lists of these are what a model can be described by."
+                    ) from None
 
 
 CATALOGUE = {
@@ -131,21 +158,24 @@ def make_estimator(path: str, parameters: Mapping[str, Any], *, threads: int = 1
         raise ValueError(f"The estimator is {path!r}; a path like 'package.module:Class' is needed.")
     try:
         found = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, TypeError) as error:
         raise ValueError(
             f"The estimator {path!r} cannot be imported ({error}). Check its name, or install its package."
         ) from error
+    if not hasattr(found, "fit"):
+        raise ValueError(f"{path!r} has no fit; the class of an estimator is needed.")
     known = inspect.signature(found).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
     unknown = [] if takes_any else [name for name in parameters if name not in known]
     if unknown:
         raise ValueError(f"{path!r} has no parameter {unknown[0]!r}; it knows {', '.join(known) or 'none'}.")
     common = {"n_jobs": threads} if "n_jobs" in known else {}
-    return found(**{**common, **_plain(parameters)})
+    return found(**{**common, **plain_parameters(parameters)})
 
 
-def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters with whole floats of NumPy and the like as Python's own."""
+def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters with numbers of NumPy as Python's own."""
     return {
-        name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()
+        name: as_plain(value) if isinstance(value, np.generic) else value
+        for name, value in parameters.items()
     }

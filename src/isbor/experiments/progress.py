@@ -62,11 +62,11 @@ class LiveProgress:
         self, experiment: Experiment, records: Mapping[str, Record], jobs: int, console: Console
     ) -> None:
         self._experiment = experiment
-        self._records = dict(records)
         self._jobs = jobs
         self._console = console
         self._working: dict[str, float] = {}  # when each cell began
         self._cells = {cell.key: cell for cell in experiment.cells()}
+        self._records = {key: record for key, record in records.items() if key in self._cells}
         self._bar = Progress(
             TextColumn("cells"),
             BarColumn(),
@@ -75,7 +75,7 @@ class LiveProgress:
             TextColumn("{task.fields[left]}"),
             console=console,
         )
-        self._task = self._bar.add_task("", total=len(self._cells), completed=len(records), left="")
+        self._task = self._bar.add_task("", total=len(self._cells), completed=len(self._records), left="")
         self._live = Live(console=console, refresh_per_second=4, transient=True, get_renderable=self._draw)
 
     def __enter__(self) -> Self:
@@ -124,10 +124,12 @@ class LiveProgress:
         for model in experiment.models:
             table.add_column(Text(model.name), justify="right")
         marks: dict[tuple[str, str], list[Record]] = defaultdict(list)
-        for key, record in self._records.items():
+        # Copies: another thread draws while cells begin and end.
+        working = dict(self._working)
+        for key, record in dict(self._records).items():
             cell = self._cells[key]
             marks[cell.task.name, cell.model.name].append(record)
-        at_work = {(cell.task.name, cell.model.name) for cell in map(self._cells.get, self._working) if cell}
+        at_work = {(cell.task.name, cell.model.name) for cell in map(self._cells.get, working) if cell}
         for task in experiment.tasks[:_MOST_ROWS]:
             places = [(task.name, model.name) for model in experiment.models]
             table.add_row(
@@ -138,7 +140,7 @@ class LiveProgress:
         now = [
             f"{self._cells[key].task.title}, {self._cells[key].model.title}, split {self._cells[key].split}: "
             f"{time.monotonic() - began:.0f} s"
-            for key, began in self._working.items()
+            for key, began in working.items()
         ]
         return Group(table, Text(), self._bar, Text("\n".join(now), style="dim"))
 

@@ -40,14 +40,21 @@
 import difflib
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
 from isbor.experiments.description import Experiment, Limits, Search
 from isbor.experiments.models import CATALOGUE, Model, catalogue_model
-from isbor.experiments.tasks import BenchmarkData, CrossValidation, Holdout, Saddle, TableFile, Task
+from isbor.experiments.tasks import (
+    BenchmarkData,
+    CrossValidation,
+    Holdout,
+    Saddle,
+    TableFile,
+    Task,
+    label_text,
+)
 
 __all__ = ["STUDIES", "load_study", "read_description"]
 
@@ -191,6 +198,8 @@ def _model(name: str, content: Any, where: str) -> Model:
         raise ValueError(f"{where}: 'model.{name}' is {content!r}; a table is needed.")
     section = _Section(content, f"{where}, [model.{name}]")
     base = CATALOGUE.get(name)
+    if base is not None and content.get("estimator", base.estimator) != base.estimator:
+        base = None  # what suits one estimator need not suit another
     grid = section.take("grid", dict, None)
     for parameter, values in (grid or {}).items():
         if not isinstance(values, list) or not values:
@@ -216,27 +225,33 @@ def _tasks(top: _Section, changes: _Section, directory: Path) -> Iterator[Task]:
     train_at_most = changes.take("train_at_most", int, None)
     test_at_most = changes.take("test_at_most", int, None)
     sizes = changes.take("train", list, None)
+    if sizes is not None:
+        _check_sizes(sizes, changes.where)
     for number, content in enumerate(top.take("tasks", list), start=1):
         where = f"{top.where}, [[tasks]] number {number}"
         if not isinstance(content, dict):
             raise ValueError(f"{where} is {content!r}; a table is needed.")
         section = _Section(content, where)
-        for task in _task(section, directory, sizes):
-            scheme = task.scheme
-            if isinstance(scheme, Holdout):
-                scheme = Holdout(
-                    min(filter(None, (scheme.train, train_at_most))),
-                    min(filter(None, (scheme.test_at_most, test_at_most)), default=None),
-                )
-            yield replace(task, scheme=scheme)
+        yield from _task(section, directory, sizes, train_at_most, test_at_most)
         section.finish()
 
 
-def _task(section: _Section, directory: Path, sizes: Sequence[int] | None) -> list[Task]:
+def _task(
+    section: _Section,
+    directory: Path,
+    sizes: Sequence[int] | None,
+    train_at_most: int | None,
+    test_at_most: int | None,
+) -> list[Task]:
     """Return the tasks of one entry: one for each number of training rows."""
     if "file" in section.content:
         path = directory / section.take("file", str)
-        order = [str(label) for label in section.take("order", list, [])]
+        order = [label_text(label) for label in section.take("order", list, [])]
+        if len(order) == 1 or len(set(order)) < len(order):
+            raise ValueError(
+                f"{section.where}: 'order' names {', '.join(order)}; at least 2 labels, lowest first and "
+                "each once, are needed."
+            )
         source: TableFile | Saddle | BenchmarkData = TableFile.of(path, section.take("target", str), order)
         default = path.name.partition(".")[0]
     else:
@@ -253,16 +268,24 @@ def _task(section: _Section, directory: Path, sizes: Sequence[int] | None) -> li
             raise ValueError(f"{section.where}: 'folds' is {folds}; at least 2 are needed.")
         return [Task(name, title, source, CrossValidation(folds))]
     train = section.take("train", (int, list))
-    test_at_most = section.take("test_at_most", int, None)
+    n_test = section.take("test_at_most", int, test_at_most)
+    n_test = None if n_test is None else _capped(n_test, test_at_most)
     if not isinstance(train, list):
-        return [Task(name, title, source, Holdout(train, test_at_most))]
-    wrong = [size for size in train if not isinstance(size, int)]
-    if wrong or not train:
-        raise ValueError(f"{section.where}: 'train' is {train!r}; a list of whole numbers is needed.")
+        return [Task(name, title, source, Holdout(_capped(train, train_at_most), n_test))]
+    _check_sizes(train, section.where)
+    chosen = dict.fromkeys(_capped(size, train_at_most) for size in sizes or train)
     return [
-        Task(f"{name}-{size}", f"{title}, {size:,} rows", source, Holdout(size, test_at_most))
-        for size in (sizes or train)
+        Task(f"{name}-{size}", f"{title}, {size:,} rows", source, Holdout(size, n_test)) for size in chosen
     ]
+
+
+def _check_sizes(sizes: Sequence[Any], where: str) -> None:
+    if not sizes or any(type(size) is not int for size in sizes):
+        raise ValueError(f"{where}: 'train' is {sizes!r}; a list of whole numbers is needed.")
+
+
+def _capped(size: int, at_most: int | None) -> int:
+    return size if at_most is None else min(size, at_most)
 
 
 def _search(content: Mapping[str, Any], where: str) -> Search:

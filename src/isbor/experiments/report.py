@@ -2,13 +2,12 @@
 
 import csv
 import io
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from isbor.experiments.contents import study_tables
-from isbor.experiments.drawing import save_figure
-from isbor.experiments.illustrations import study_figures
+from isbor.experiments.contents import TABLE_NAMES, study_tables
+from isbor.experiments.drawing import save_figure, write_whole
+from isbor.experiments.illustrations import FIGURE_NAMES, study_figures
 from isbor.experiments.page import report_page
 from isbor.experiments.records import Record
 from isbor.experiments.results import Results
@@ -27,7 +26,8 @@ def write_report(results: Results, directory: Path, *, command: str) -> Path:
     results : Results
         What to report.
     directory : Path
-        Where to: ``report.html``, ``records.csv``, ``tables/`` and ``figures/``. Files are replaced whole.
+        Where to: ``report.html``, ``records.csv``, ``tables/`` and ``figures/``. Files are replaced whole;
+        those of an earlier report that have no place in this one are removed.
     command : str
         What to type to get the same, for the page.
     """
@@ -35,11 +35,19 @@ def write_report(results: Results, directory: Path, *, command: str) -> Path:
     figures = study_figures(results)
     for part in ("tables", "figures"):
         (directory / part).mkdir(parents=True, exist_ok=True)
-    for name, table in tables.items():
+    for name in TABLE_NAMES:
         for ending, render in _TABLES.items():
-            _write(directory / "tables" / f"{name}{ending}", render(table))
-    for name, (figure, _) in figures.items():
-        save_figure(figure, directory / "figures" / name)
+            path = directory / "tables" / f"{name}{ending}"
+            if name in tables:
+                _write(path, render(tables[name]))
+            else:
+                path.unlink(missing_ok=True)
+    for name in FIGURE_NAMES:
+        if name in figures:
+            save_figure(figures[name][0], directory / "figures" / name)
+        else:
+            for ending in (".png", ".svg"):
+                (directory / "figures" / f"{name}{ending}").unlink(missing_ok=True)
     _write(directory / "records.csv", _records_csv(results.all_records))
     page = directory / "report.html"
     _write(page, report_page(results, tables, figures, command))
@@ -72,7 +80,4 @@ def _records_csv(records: Iterable[Record]) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(text, encoding="utf-8", newline="\n")
-    partial.replace(path)
+    write_whole(path, text.encode())

@@ -19,7 +19,7 @@ from isbor.arrays import IntArray, LabelArray
 from isbor.columns import data_frame
 from isbor.datasets import load_benchmark, make_saddle
 from isbor.datasets.catalogue import BENCHMARKS
-from isbor.datasets.frames import frame_library
+from isbor.experiments.table_files import labels_as_written, read_table
 from isbor.labels import encode_labels
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "Source",
     "TableFile",
     "Task",
+    "label_text",
     "take_rows",
 ]
 
@@ -105,7 +106,7 @@ class TableFile:
         path = Path(self.path)
         if self.digest and _digest(path) != self.digest:
             raise ValueError(f"{path.name} has changed since the comparison began; begin a new one.")
-        table = _read_frame(path)
+        table = read_table(path)
         if self.target not in table.columns:
             raise ValueError(
                 f"{path.name} has no column {self.target!r}; its columns are {_some(table.columns)}. Name "
@@ -116,6 +117,8 @@ class TableFile:
                 f"{path.name} has no column but {self.target!r}; at least one feature is needed."
             )
         labels = table[self.target]
+        if not labels.dtype.is_numeric() and labels.is_null().any():
+            labels = labels_as_written(path, labels)
         n_missing = int(labels.is_null().sum())
         if n_missing:
             raise ValueError(
@@ -128,20 +131,27 @@ class TableFile:
     def _ranked(self, labels: nw.Series[Any], file: str) -> tuple[IntArray, LabelArray]:
         """Return the labels' places in their order, and the order."""
         if not self.order:
-            if not labels.dtype.is_numeric():
+            if not (labels.dtype.is_numeric() or labels.dtype == nw.Boolean):
                 found = sorted({str(label) for label in labels.unique().to_list()})
                 raise ValueError(
                     f"The labels in the column {self.target!r} of {file} are text ({_some(found)}), whose "
                     "order is not known. Name them all by --order, lowest first, with commas between."
                 )
-            codes = encode_labels(labels.to_numpy())
-            if len(codes.classes) > max(20, len(labels) // 10):
+            n_distinct = labels.n_unique()
+            if n_distinct > max(20, len(labels) // 10):
                 raise ValueError(
-                    f"The column {self.target!r} of {file} holds {len(codes.classes)} different numbers in "
+                    f"The column {self.target!r} of {file} holds {n_distinct} different numbers in "
                     f"{len(labels)} rows: a quantity, not a few ordered classes. Cut it into classes first."
                 )
+            if n_distinct < 2:
+                raise ValueError(
+                    f"The column {self.target!r} of {file} holds {label_text(labels[0])} in all rows; at "
+                    "least 2 classes are needed."
+                )
+            values = labels.to_numpy()
+            codes = encode_labels(values, classes=np.unique(values))  # halves are as good as whole numbers
             return codes.codes, codes.classes
-        texts = [_text(label) for label in labels.to_list()]
+        texts = [label_text(label) for label in labels.to_list()]
         unknown = sorted(set(texts) - set(self.order))
         if unknown:
             raise ValueError(
@@ -169,6 +179,8 @@ class Holdout:
                 f"{name} has {len(data)} rows, and {self.train} are to train; at least 1 and fewer than all "
                 "are needed."
             )
+        if self.test_at_most is not None and self.test_at_most < 1:
+            raise ValueError(f"At most {self.test_at_most} rows of {name} are to test; at least 1 is needed.")
 
     def split(self, y: IntArray, split: int, seed: int) -> tuple[IntArray, IntArray]:
         """Return training and test rows."""
@@ -190,9 +202,10 @@ class CrossValidation:
             raise ValueError(f"{name} holds labels of one class only; at least 2 are needed.")
         rare = [k for k in range(len(counts)) if 0 < counts[k] < self.folds]
         if rare:
+            label = label_text(data.classes[rare[0]])
             raise ValueError(
-                f"The class {_text(data.classes[rare[0]])!r} of {name} has {counts[rare[0]]} row(s), fewer "
-                f"than the {self.folds} folds. Ask for fewer folds, or join it with a neighbouring class."
+                f"The class {label!r} of {name} has {counts[rare[0]]} row(s), fewer than the "
+                f"{self.folds} folds. Ask for fewer folds, or join it with a neighbouring class."
             )
 
     def split(self, y: IntArray, split: int, seed: int) -> tuple[IntArray, IntArray]:
@@ -233,42 +246,13 @@ def _encoded(X: Any, y: IntArray) -> Data:
     return Data(X, labels.codes, labels.classes)
 
 
-def _read_frame(path: Path) -> nw.DataFrame[Any]:
-    """Read a table by its ending, with pandas or polars."""
-    library = frame_library(required=True)
-    ending = "".join(path.suffixes).lower().removesuffix(".gz")
-    readers = {
-        ".csv": ("read_csv", {}),
-        ".tsv": ("read_csv", _tab(library)),
-        ".parquet": ("read_parquet", {}),
-    }
-    reader = next((readers[end] for end in readers if ending.endswith(end)), None)
-    if reader is None:
-        raise ValueError(f"{path.name} is not a .csv, .tsv or .parquet file; save the table as one of these.")
-    name, options = reader
-    try:
-        table: Any = getattr(library, name)(path, **options)
-    except OSError:
-        raise
-    except Exception as error:  # each library has errors of its own
-        raise ValueError(f"{path.name} cannot be read as a table: {' '.join(str(error).split())}") from error
-    frame: nw.DataFrame[Any] = nw.from_native(table, eager_only=True)
-    if len(frame) == 0:
-        raise ValueError(f"{path.name} has no rows.")
-    return frame
-
-
-def _tab(library: Any) -> dict[str, str]:
-    return {"sep": "\t"} if library.__name__ == "pandas" else {"separator": "\t"}
-
-
 def _digest(path: Path) -> str:
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _text(label: object) -> str:
+def label_text(label: object) -> str:
     """Return a label as it prints; a whole number has no decimals."""
     number = isinstance(label, float | np.floating)
     return str(int(label)) if number and float(label).is_integer() else str(label)  # type: ignore[arg-type, call-overload]

@@ -1,0 +1,73 @@
+"""Models that misbehave, for the tests of experiments."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+__all__ = ["Broken", "Crashing", "Greedy", "Majority", "Parent", "Slow"]
+
+
+class Majority(ClassifierMixin, BaseEstimator):
+    """Predicts the most frequent class, after a while."""
+
+    def __init__(self, seconds=0.0):
+        self.seconds = seconds
+
+    def fit(self, X, y):
+        time.sleep(self.seconds)
+        self.classes_, counts = np.unique(y, return_counts=True)
+        self._label = self.classes_[counts.argmax()]
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self._label)
+
+
+class Slow(Majority):
+    """Never ends."""
+
+    def fit(self, X, y):
+        time.sleep(3600)
+
+
+class Parent(Majority):
+    """Never ends, and neither does the process that it starts, in a session of its own."""
+
+    def __init__(self, pid_file=""):
+        self.pid_file = pid_file
+
+    def fit(self, X, y):
+        child = subprocess.Popen(
+            [sys.executable, "-c", "import time; time.sleep(3600)"], start_new_session=True
+        )
+        Path(self.pid_file).write_text(f"{os.getpid()} {child.pid}")
+        time.sleep(3600)
+
+
+class Greedy(Majority):
+    """Takes more and more memory."""
+
+    def fit(self, X, y):
+        self._hoard = []
+        while True:
+            self._hoard.append(np.ones(2_000_000))
+            time.sleep(0.01)
+
+
+class Broken(Majority):
+    """Raises an error."""
+
+    def fit(self, X, y):
+        raise ZeroDivisionError("nothing can be divided\nby nothing")
+
+
+class Crashing(Majority):
+    """Takes its process down."""
+
+    def fit(self, X, y):
+        os.abort()
