@@ -6,14 +6,13 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from skordinal.classifiers import SVOR, LogisticAT
 
 from benchmarks.report import number, progress, seconds
 from isbor.arrays import FloatArray, IntArray
+from isbor.experiments.models import BoostedTrees
 from isbor.metrics import accuracy, log_loss, mean_absolute_error, ranked_probability_score
 
 __all__ = [
@@ -33,15 +32,6 @@ __all__ = [
 Factory: TypeAlias = Callable[[], Any]  # makes an estimator that was never fitted
 
 _WARM_UP_ROWS = 200
-
-
-class BoostedTrees(HistGradientBoostingClassifier):
-    """Boosted trees that predict the median of their distribution, the label of least absolute error."""
-
-    def predict(self, X: FloatArray) -> NDArray[Any]:
-        """Return the lowest class up to which the probabilities add to one half or more."""
-        below = self.predict_proba(X).cumsum(axis=1)[:, :-1] < 0.5
-        return self.classes_[below.sum(axis=1)]
 
 
 def svor(C: float, gamma: float) -> Any:

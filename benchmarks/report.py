@@ -1,17 +1,13 @@
 """What the benchmarks print: Markdown tables, targets met or not, facts about the machine."""
 
-import os
-import platform
 import sys
 from collections.abc import Iterable, Sequence
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 from threadpoolctl import threadpool_info
 
-__all__ = ["number", "print_machine", "print_table", "print_target", "progress", "seconds"]
+from isbor.experiments.machine import machine_facts, package_versions
 
-_PACKAGES = ("isbor", "numpy", "scipy", "scikit-learn", "skordinal")
+__all__ = ["number", "print_machine", "print_table", "print_target", "progress", "seconds"]
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -52,28 +48,12 @@ def print_machine() -> None:
         for pool in threadpool_info()
         if pool["user_api"] == "blas"
     }
-    print(f"\nCPU: {_cpu_model()}, {os.cpu_count()} cores; {platform.system()} {platform.machine()}")
-    print(f"Python {platform.python_version()}, {', '.join(map(_package, _PACKAGES))}")
+    machine = machine_facts()
+    print(f"\nCPU: {machine['cpu']}, {machine['cores']} cores; {machine['system']}")
+    print(", ".join(f"{name} {number}" for name, number in package_versions("skordinal").items()))
     print(f"BLAS: {', '.join(sorted(blas)) or 'unknown'}\n")
 
 
 def progress(text: str) -> None:
     """Write a line to standard error, where it does not disturb the tables."""
     sys.stderr.write(f"{text}\n")
-
-
-def _cpu_model() -> str:
-    """Return the processor's name; Linux keeps it in a file, others tell it to Python."""
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or "unknown"
-
-
-def _package(name: str) -> str:
-    try:
-        return f"{name} {version(name)}"
-    except PackageNotFoundError:
-        return f"no {name}"

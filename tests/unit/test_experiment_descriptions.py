@@ -213,6 +213,14 @@ def test_a_choice_keeps_the_order_of_the_experiment(models, tasks):
             lambda: Model("m", "M", "isbor:SVOR", {"kernel": lambda x, y: x @ y.T}),
             "The parameter 'kernel' of the model 'm' is <function .*; numbers, texts, true, false and lists",
         ),
+        (
+            lambda: Model("m", "M", "a:B", grid={"C": ()}),
+            r"grid of 'C' of the model 'm' is \(\); a list of at",
+        ),
+        (
+            lambda: Model("m", "M", "a:B", grid={"kernel": "rbf"}),
+            "grid of 'kernel' of the model 'm' is 'rbf'",
+        ),
     ],
 )
 def test_a_description_that_makes_no_sense_is_refused(make, message):

@@ -159,7 +159,12 @@ def load_benchmark(
         raise ValueError(f"as_frame is {as_frame!r}; True, False or 'auto' is needed.")
     benchmark = BENCHMARKS[key]
     wants_frame = bool(benchmark.codes) if as_frame == "auto" else as_frame
-    library = frame_library(required=as_frame is True) if wants_frame else None
+    library = frame_library() if wants_frame else None
+    if as_frame is True and library is None:
+        raise ImportError(
+            "as_frame=True needs pandas or polars, and neither is installed. Install one, for instance with "
+            "`pip install pandas`, or pass as_frame=False for an array of numbers."
+        )
     feature_names, X, target, source = _table(benchmark, _directories(data_home))
     y = cut_by_rank(target, benchmark.n_classes) if benchmark.continuous else _class_labels(target, source)
     if y.max() != benchmark.n_classes:

@@ -13,18 +13,13 @@ from isbor.datasets.catalogue import Codes
 __all__ = ["frame", "frame_library"]
 
 
-def frame_library(*, required: bool) -> ModuleType | None:
+def frame_library() -> ModuleType | None:
     """Return pandas, or else polars, or else None."""
     for name in ("pandas", "polars"):
         try:
             return importlib.import_module(name)
         except ImportError:
             continue
-    if required:
-        raise ImportError(
-            "as_frame=True needs pandas or polars, and neither is installed. Install one, for instance with "
-            "`pip install pandas`, or pass as_frame=False for an array of numbers."
-        )
     return None
 
 

@@ -3,6 +3,7 @@
 import os
 import shlex
 import signal
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from isbor.experiments.contents import study_tables
 from isbor.experiments.description import Experiment, Limits
 from isbor.experiments.models import catalogue_model
 from isbor.experiments.progress import LiveProgress
-from isbor.experiments.reading import load_study
+from isbor.experiments.reading import STUDIES, load_study
 from isbor.experiments.report import write_report
 from isbor.experiments.results import Results
 from isbor.experiments.runner import run
@@ -51,7 +52,12 @@ def reproduce_request(
     limits: tuple[float | None, float | None] = (None, None),
     output: Path | None = None,
 ) -> Request:
-    """Return a study of the paper, or a described experiment, ready to run; raise an error if it cannot."""
+    """Return a study of the paper, or a described experiment, ready to run; raise an error if it cannot.
+
+    Modules beside a description can be imported by it, as those beside a script.
+    """
+    if study not in STUDIES:
+        sys.path.insert(0, str(Path(study).absolute().parent))
     experiment = load_study(study, quick=quick).only(models, datasets)
     if splits is not None:
         experiment = replace(experiment, splits=splits)

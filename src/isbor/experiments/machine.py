@@ -10,10 +10,10 @@ __all__ = ["machine_facts", "package_versions"]
 _PACKAGES = ("isbor", "numpy", "scipy", "scikit-learn", "numba")
 
 
-def package_versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that compute."""
+def package_versions(*others: str) -> dict[str, str]:
+    """Return the versions of Python and of the packages that compute, as far as they are installed."""
     found = {"python": platform.python_version()}
-    for name in _PACKAGES:
+    for name in (*_PACKAGES, *others):
         try:
             found[name] = version(name)
         except PackageNotFoundError:

@@ -72,6 +72,12 @@ class Model:
     inputs: Inputs = "table"  # "numbers": categories one-hot, missing marked, columns standardised
 
     def __post_init__(self) -> None:
+        for name, values in self.grid.items():
+            if isinstance(values, str) or not len(values):
+                raise ValueError(
+                    f"The grid of {name!r} of the model {self.name!r} is {values!r}; a list of at least one "
+                    "value is needed."
+                )
         for values in (self.parameters, self.grid, self.search_parameters):
             for name, value in values.items():
                 try:
