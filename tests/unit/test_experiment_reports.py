@@ -280,8 +280,8 @@ def test_tallies_count_who_wins():
     assert table.header == ("", "wins", "draws", "losses")
     assert rows(table) == [("A", "3", "1", "0"), ("B", "0", "0", "4"), ("C", "2", "1", "1")]
     assert table.notes == (
-        "Signed-rank tests of all pairs of models on each data set; a p-value of at most 0.1/6 = 0.017 counts. "
-        "Who has no result loses to who has one.",
+        "Signed-rank tests of all pairs of models on each data set; a p-value of at most 0.1/6 = 0.017 "
+        "counts. Who has no result loses to who has one.",
     )
 
 
@@ -289,6 +289,7 @@ def test_tallies_count_who_wins():
     ("splits", "fewest", "note"),
     [
         (3, 3, "On 3 splits no p-value is below 0.25: only failures can decide."),
+        (3, 2, "On 3 splits no p-value is below 0.25: only failures can decide."),
         (6, 6, "On 6 splits no p-value is below 0.031: only failures can decide."),
         (7, 7, None),  # 2 / 2^7 = 0.0156 is at most 0.1 / 6
         (7, 5, "Some models have 5 splits, too few for a significant difference."),
@@ -388,7 +389,7 @@ def test_differences_on_several_tasks_name_them_and_know_their_shares():
 
 def test_a_single_task_has_a_summary_of_all_measures():
     errors = {("t1", "a"): [0.4, 0.5, 0.6], ("t1", "b"): [0.2, 0.3, LATE], ("t1", "c"): [LATE] * 3}
-    fit = {"a": [1.0, 1.0, 30.0], "b": [5.0, 6.0, 0.0]}
+    fit = {"a": [1.0, 1.0, 30.0], "b": [5.0, 6.0, 0.0], "c": [0.0, 0.0, 0.0]}
     tables = study_tables(
         results_of(
             experiment(tasks=(ONE,)),
@@ -478,6 +479,10 @@ def test_ours_stand_under_the_papers():
 def test_other_data_do_not_stand_beside_the_paper():
     own = replace(ONE, name="bs")
     assert "paper" not in study_tables(results_of(experiment(tasks=(own,)), {("bs", "a"): [0.1]}))
+    sizes = tuple(Task(f"bs-{n}", f"BS {n}", BenchmarkData("bs"), Holdout(n)) for n in (50, 100))
+    assert "paper" not in study_tables(
+        results_of(replace(paper_study(), tasks=sizes), {("bs-50", "svor"): [0.1]})
+    )
     only_ours = study_tables(results_of(paper_study().only(["trees"]), {("bs", "trees"): [0.1]}))
     assert "paper" not in only_ours
 
@@ -511,7 +516,6 @@ def test_sizes_of_one_data_set_are_drawn_as_curves():
     study = experiment(models=(A, B), tasks=tasks, splits=2, seed=5)
     errors = {("s50", "a"): [0.5, 0.7], ("s100", "a"): [0.3, 0.3], ("s200", "b"): [0.25]}
     figures = study_figures(results_of(study, errors))
-    assert "One data set" not in figures
     assert list(figures)[:2] == ["mae", "seconds"]
     (error,), (duration,) = (figures[name][0].axes for name in ("mae", "seconds"))
     found = lines(error)
@@ -705,9 +709,9 @@ def test_the_page_says_what_was_run_when_and_where(report):
     assert page.of("p")[0] == (
         "6 of 12 cells have a result, 1 failed, 5 were not run. Computed from 2024-05-01 to 2024-05-03."
     )
-    facts = dict(zip(page.of("dt"), page.of("dd"), strict=True))
-    assert facts.keys() == {"machine", "versions"}
-    assert set(page.of("dd")) >= {"cpu two (3 records)", "cpu <one> (3 records)"}
+    # The record of the failure, made up as it is, knows of no machine.
+    assert page.of("dt") == ["machine"] * 3 + ["versions"] * 2
+    assert {"cpu two (3 records)", "cpu <one> (3 records)", "numpy 2 (6 records)"} <= set(page.of("dd"))
     assert any("with 1 thread(s), at most 3600 s and 8 GB" in text for text in page.of("p"))
     captions = page.of("caption")
     assert captions == [table.title for table in study_tables(nasty_results()).values()]

@@ -305,6 +305,14 @@ def test_a_file_that_is_no_table_is_explained(tmp_path, library):
         load(written(tmp_path, TEXT, "grades.parquet"), "grade", ORDER)
 
 
+def test_without_pandas_and_polars_no_table_is_read(tmp_path, monkeypatch):
+    path = written(tmp_path, TEXT)
+    for name in ("pandas", "polars"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match="pandas or polars"):
+        load(path, "grade", ORDER)
+
+
 def test_a_file_that_is_not_there_or_goes_away_is_missed(tmp_path):
     path = tmp_path / "grades.csv"
     with pytest.raises(FileNotFoundError, match=r"There is no file '.*grades\.csv'"):

@@ -72,10 +72,10 @@ class Model:
     inputs: Inputs = "table"  # "numbers": categories one-hot, missing marked, columns standardised
 
     def __post_init__(self) -> None:
-        for name, values in self.grid.items():
-            if isinstance(values, str) or not len(values):
+        for name, points in self.grid.items():
+            if isinstance(points, str) or not len(points):
                 raise ValueError(
-                    f"The grid of {name!r} of the model {self.name!r} is {values!r}; a list of at least one "
+                    f"The grid of {name!r} of the model {self.name!r} is {points!r}; a list of at least one "
                     "value is needed."
                 )
         for values in (self.parameters, self.grid, self.search_parameters):

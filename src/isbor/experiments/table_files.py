@@ -17,7 +17,7 @@ def read_table(path: Path) -> nw.DataFrame[Any]:
     ending = _ending(path)
     if not ending.endswith((".csv", ".tsv", ".parquet")):
         raise ValueError(f"{path.name} is not a .csv, .tsv or .parquet file; save the table as one of these.")
-    library = frame_library(required=True)
+    library = _library()
     try:
         table = _read_parquet(library, path) if ending.endswith(".parquet") else _read_text(library, path)
     except OSError:
@@ -37,9 +37,20 @@ def labels_as_written(path: Path, labels: nw.Series[Any]) -> nw.Series[Any]:
     """
     if not labels.implementation.is_pandas() or _ending(path).endswith(".parquet"):
         return labels
-    table = _read_text(frame_library(required=True), path, keep_default_na=False, na_values=[""])
+    table = _read_text(_library(), path, keep_default_na=False, na_values=[""])
     written: nw.Series[Any] = nw.from_native(table[labels.name], series_only=True)
     return written
+
+
+def _library() -> Any:
+    """Return pandas or polars."""
+    library = frame_library()
+    if library is None:
+        raise ImportError(
+            "To read a table, pandas or polars is needed, and neither is installed: "
+            'pip install "isbor[experiments]".'
+        )
+    return library
 
 
 def _read_parquet(library: Any, path: Path) -> Any:
