@@ -382,3 +382,12 @@ def test_rows_of_a_frame_keep_their_types():
 )
 def test_labels_as_texts(label, text):
     assert label_text(label) == text
+
+
+def test_the_order_of_a_categorical_column_is_taken(tmp_path):
+    polars = pytest.importorskip("polars")
+    grade = polars.Series(["mid", "low", "high", "low"], dtype=polars.Enum(["low", "mid", "high"]))
+    polars.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "grade": grade}).write_parquet(tmp_path / "grades.parquet")
+    data = TableFile.of(tmp_path / "grades.parquet", "grade").load()
+    assert data.y.tolist() == [1, 0, 2, 0]
+    assert data.classes.tolist() == ["low", "mid", "high"]

@@ -1,6 +1,7 @@
 """What ``isbor reproduce`` and ``isbor compare`` do: a request, checked before any work, then carried out."""
 
 import os
+import re
 import shlex
 import signal
 import sys
@@ -93,7 +94,7 @@ def compare_request(
             "are needed."
         )
     chosen = tuple(map(catalogue_model, models if models is not None else _COMPARED))
-    name = path.name.partition(".")[0]
+    name = re.sub(r"[^\w.-]+", "-", path.name.partition(".")[0]) or "table"
     task = Task(name, path.name, TableFile.of(path, target, order or ()), CrossValidation(folds))
     experiment = Experiment(
         name=f"compare-{name}",

@@ -96,7 +96,12 @@ def study_tables(results: Results) -> dict[str, Table]:
 
 
 def friedman_of(results: Results) -> Friedman | None:
-    """Return the test of all models over all tasks, None where there is too little for one."""
+    """Return the test of all models over all tasks, None where there is too little for one.
+
+    The same data in several sizes are no independent tasks.
+    """
+    if results.experiment.grows:
+        return None
     try:
         return friedman(results.errors(), [model.name for model in results.experiment.models], LEVEL)
     except ValueError:

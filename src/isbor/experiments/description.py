@@ -7,12 +7,13 @@ fewer splits or a choice of models leave the cells as they are.
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TypeVar
 
 from isbor.experiments.models import Model, as_plain, make_estimator
-from isbor.experiments.tasks import CrossValidation, Scheme, Source, Task
+from isbor.experiments.tasks import CrossValidation, Holdout, Scheme, Source, Task
 from isbor.metrics import get_scorer
 
 __all__ = ["Cell", "Experiment", "Limits", "Search"]
@@ -124,6 +125,11 @@ class Experiment:
                     f"Two {what}s have the title {alike[0]!r}, by which a report tells them apart; give one "
                     "another title."
                 )
+        if not re.fullmatch(r"\w[\w.-]*", self.name):
+            raise ValueError(
+                f"The experiment's name is {self.name!r}; letters, digits, dots, hyphens and underscores are "
+                "needed, as a directory is called after it."
+            )
         if self.splits < 1:
             raise ValueError(f"splits is {self.splits}; at least 1 is needed.")
         if not 0 <= self.seed < 2**32 - 10_000:
@@ -157,6 +163,15 @@ class Experiment:
                 make_estimator(model.searched_by or model.estimator, searched)
         for task in self.tasks:
             task.load()
+
+    @property
+    def grows(self) -> bool:
+        """Whether the tasks are one data set with several numbers of training rows."""
+        return (
+            len(self.tasks) > 1
+            and len({task.source for task in self.tasks}) == 1
+            and all(isinstance(task.scheme, Holdout) for task in self.tasks)
+        )
 
     @property
     def cross_validated(self) -> bool:

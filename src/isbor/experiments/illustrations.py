@@ -36,7 +36,7 @@ def study_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
     experiment = results.experiment
     titles = [model.title for model in experiment.models]
     figures: dict[str, tuple[Figure, str]] = {}
-    if _is_size_study(results):
+    if experiment.grows:
         figures |= _size_figures(results)
     else:
         figures |= _error_figure(results)
@@ -85,16 +85,6 @@ def _error_figure(results: Results) -> "dict[str, tuple[Figure, str]]":
         shown, xlabel="mean absolute error", models=[model.title for model in experiment.models]
     )
     return {"mae": (figure, "Mean absolute error on each split, and the mean.")}
-
-
-def _is_size_study(results: Results) -> bool:
-    """Whether the tasks are one data set with several numbers of training rows."""
-    tasks = results.experiment.tasks
-    return (
-        len(tasks) > 1
-        and len({task.source for task in tasks}) == 1
-        and all(isinstance(task.scheme, Holdout) for task in tasks)
-    )
 
 
 def _size_figures(results: Results) -> "dict[str, tuple[Figure, str]]":

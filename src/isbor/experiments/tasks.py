@@ -131,6 +131,9 @@ class TableFile:
     def _ranked(self, labels: nw.Series[Any], file: str) -> tuple[IntArray, LabelArray]:
         """Return the labels' places in their order, and the order."""
         if not self.order:
+            if nw.is_ordered_categorical(labels):
+                ordered = encode_labels(labels.to_native())
+                return ordered.codes, ordered.classes
             if not (labels.dtype.is_numeric() or labels.dtype == nw.Boolean):
                 found = sorted({str(label) for label in labels.unique().to_list()})
                 raise ValueError(
