@@ -8,8 +8,9 @@ BIN := $(VENV)/bin
 demo: $(VENV)/demo.stamp
 	$(BIN)/isbor demo
 
+# Two processes share two cores: threads of linear algebra would only wait for each other.
 test: lint
-	$(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 test-slow: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -m slow
