@@ -7,7 +7,8 @@ parameters"), and scikit-learn's boosted trees as a yardstick. Four things are d
 - KDLOR's C only scales its score and changes no label: it is not searched.
 - ISVOR with all thresholds' constraints has the solution of SVOR. It is searched by SVOR, which takes a small
   part of the time and finds the same labels.
-- While it is searched, ISBOR does without restarts, and the machines do without probabilities.
+- While they are searched, ISBOR makes no restarts and at most 40 passes, of which widths that suit the data
+  need fewer, and the machines learn no probabilities.
 - ISBOR is there three times: as users call it ("isbor"), with one width by the evidence ("isbor-evidence"),
   and with one width by cross-validation, as in the paper ("isbor-cv").
 """
@@ -100,7 +101,7 @@ CATALOGUE = {
             "isbor:ISBOR",
             {"basis": "rbf"},
             {"gamma": tuple(10.0**k for k in range(-2, 2))},
-            {"patience": 0},
+            {"patience": 0, "max_iter": 40},
         ),
         Model("sbor", "SBOR", "isbor:SBOR", grid={"gamma": _WIDTHS}),
         Model(
