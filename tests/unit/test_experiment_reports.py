@@ -149,14 +149,14 @@ def test_errors_have_means_deviations_marks_and_what_is_missing():
             "C": Entry("0.600 [1]"),
         },
         "Task 2": {
-            "A": Entry("0.200 ± 0.100", "second"),
-            "B": Entry("0.100 [1]", "best"),
+            "A": Entry("0.200 ± 0.100", "best"),
+            "B": Entry("0.100 [1]"),  # of fewer splits
             "C": Entry("–"),
         },
     }
     assert table.notes == (
         "Over 3 splits. Best in bold, second best in italics.",
-        "In brackets: the number of splits, where it is smaller.",
+        "In brackets: the number of splits, where it is smaller. Marks are among models with the most splits.",
         "–: no result of this sort within 9 s and 2.5 GB, search included, or not run yet.",
     )
 
@@ -410,21 +410,21 @@ def test_a_single_task_has_a_summary_of_all_measures():
     assert [list(row) for row in table.rows] == [
         [
             Entry("A"),
-            Entry("0.500 ± 0.100", "second"),
-            Entry("0.500", "second"),
+            Entry("0.500 ± 0.100", "best"),
+            Entry("0.500", "best"),
             Entry("0.1235", "best"),
             Entry("–"),
             Entry("4.0", "best"),
             Entry("1.25", "best"),
         ],
         [
-            Entry("B [2]"),
-            Entry("0.250 ± 0.071", "best"),
-            Entry("0.750", "best"),
-            Entry("0.1235", "best"),
+            Entry("B [2]"),  # of fewer splits: it does not compete
+            Entry("0.250 ± 0.071"),
+            Entry("0.750"),
+            Entry("0.1235"),
             Entry("–"),
             Entry("–"),
-            Entry("5.75", "second"),
+            Entry("5.75"),
         ],
         [Entry("C [0]"), *dashes],
     ]

@@ -135,17 +135,12 @@ def _by_task(
     experiment = results.experiment
     columns, some_fewer = [], False
     for task in experiment.tasks:
-        values, texts = [], []
-        for model in experiment.models:
-            found = results.values(task.name, model.name, of)
-            values.append(float(centre(found)) if len(found) else np.nan)
-            texts.append(show(found) if len(found) else DASH)
-        marked = mark_best(values, texts)
-        for k, model in enumerate(experiment.models):
-            n_found = len(results.values(task.name, model.name, of))
-            if 0 < n_found < experiment.splits:
+        found = [results.values(task.name, model.name, of) for model in experiment.models]
+        marked = _column(found, show, centre)
+        for k, values in enumerate(found):
+            if 0 < len(values) < experiment.splits:
                 some_fewer = True
-                marked[k] = Entry(f"{marked[k].text} [{n_found}]", marked[k].mark)
+                marked[k] = Entry(f"{marked[k].text} [{len(values)}]", marked[k].mark)
         columns.append(marked)
     rows = [
         (Entry(model.title), *(column[k] for column in columns))
@@ -154,7 +149,9 @@ def _by_task(
     ]
     notes = [_means_of(experiment)]
     if some_fewer:
-        notes.append("In brackets: the number of splits, where it is smaller.")
+        notes.append(
+            "In brackets: the number of splits, where it is smaller. Marks are among models with the most splits."
+        )
     if any(entry.text == DASH for row in rows for entry in row):
         limits = experiment.limits
         notes.append(
@@ -167,6 +164,28 @@ def _by_task(
         tuple(rows) if any(entry.text != DASH for column in columns for entry in column) else (),
         tuple(notes),
     )
+
+
+def _column(
+    found: Sequence[FloatArray],
+    show: Callable[[FloatArray], str],
+    centre: Callable[[FloatArray], np.floating[Any]],
+    *,
+    lowest: bool = True,
+) -> list[Entry]:
+    """Return what each model has, the best and the second best marked.
+
+    A mean over fewer splits than others have is of easier or harder ones: it does not compete.
+    """
+    most = max(map(len, found))
+    competing = [k for k, values in enumerate(found) if len(values) == most > 0]
+    marked = mark_best(
+        [float(centre(found[k])) for k in competing], [show(found[k]) for k in competing], lowest=lowest
+    )
+    entries = [Entry(show(values) if len(values) else DASH) for values in found]
+    for k, entry in zip(competing, marked, strict=True):
+        entries[k] = entry
+    return entries
 
 
 def _means_of(experiment: Experiment) -> str:
@@ -194,9 +213,7 @@ def _summary(results: Results) -> Table:
     for name, of, show in measures:
         found = [results.values(task.name, model.name, of) for model in experiment.models]
         centre = np.median if name == "seconds" else np.mean
-        centres = [float(centre(values)) if len(values) else np.nan for values in found]
-        texts = [show(values) if len(values) else DASH for values in found]
-        columns.append(mark_best(centres, texts, lowest=name != "accuracy"))
+        columns.append(_column(found, show, centre, lowest=name != "accuracy"))
     rows = []
     for k, model in enumerate(experiment.models):
         n_done = len(results.finished(task.name, model.name))
