@@ -156,7 +156,7 @@ def test_errors_have_means_deviations_marks_and_what_is_missing():
     }
     assert table.notes == (
         "Over 3 splits. Best in bold, second best in italics.",
-        "In brackets: the number of splits, where it is smaller. Marks are among models with the most splits.",
+        "In brackets: the number of splits, where it is smaller. Marks are among those with most splits.",
         "–: no result of this sort within 9 s and 2.5 GB, search included, or not run yet.",
     )
 

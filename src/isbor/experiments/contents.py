@@ -150,7 +150,7 @@ def _by_task(
     notes = [_means_of(experiment)]
     if some_fewer:
         notes.append(
-            "In brackets: the number of splits, where it is smaller. Marks are among models with the most splits."
+            "In brackets: the number of splits, where it is smaller. Marks are among those with most splits."
         )
     if any(entry.text == DASH for row in rows for entry in row):
         limits = experiment.limits
