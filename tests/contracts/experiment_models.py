@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-__all__ = ["Broken", "Crashing", "Greedy", "Majority", "Parent", "Slow"]
+__all__ = ["Broken", "Crashing", "Greedy", "Majority", "Parent", "Slow", "Wordy"]
 
 
 class Majority(ClassifierMixin, BaseEstimator):
@@ -36,17 +36,18 @@ class Slow(Majority):
 
 
 class Parent(Majority):
-    """Never ends, and neither does the process that it starts, in a session of its own."""
+    """Starts a process that never ends, in a session of its own; by default it does not end either."""
 
-    def __init__(self, pid_file=""):
+    def __init__(self, pid_file="", seconds=3600.0):
         self.pid_file = pid_file
+        self.seconds = seconds
 
     def fit(self, X, y):
         child = subprocess.Popen(
             [sys.executable, "-c", "import time; time.sleep(3600)"], start_new_session=True
         )
         Path(self.pid_file).write_text(f"{os.getpid()} {child.pid}")
-        time.sleep(3600)
+        return super().fit(X, y)
 
 
 class Greedy(Majority):
@@ -64,6 +65,16 @@ class Broken(Majority):
 
     def fit(self, X, y):
         raise ZeroDivisionError("nothing can be divided\nby nothing")
+
+
+class Wordy(Majority):
+    """Raises an error with much to say."""
+
+    def __init__(self, n_words=1):
+        self.n_words = n_words
+
+    def fit(self, X, y):
+        raise ValueError("sorry " * self.n_words)
 
 
 class Crashing(Majority):

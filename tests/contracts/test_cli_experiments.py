@@ -2,6 +2,7 @@
 
 import csv
 import html.parser
+import os
 import re
 import shutil
 import signal
@@ -153,6 +154,25 @@ def test_a_second_run_goes_on_where_the_first_was_stopped(study):
     assert re.findall(r"^\[(\d)/4\]", second.stdout, flags=re.MULTILINE) == [
         str(k) for k in range(done + 1, 5)
     ]
+
+
+@pytest.mark.parametrize("wait", [0.1, 0.5, 1.0])
+def test_ctrl_c_while_it_starts_is_one_sentence_too(wait, study):
+    (study / "mine.toml").write_text(MINE.format(seconds=30.0))
+    command = [sys.executable, "-m", "isbor.cli", "reproduce", "mine.toml", "--models", "quick"]
+    runner = subprocess.Popen(
+        command, cwd=study, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert runner.stdout is not None
+    runner.stdout.readline()
+    time.sleep(wait)
+    os.killpg(runner.pid, signal.SIGINT)  # as a terminal does
+    _, complaint = runner.communicate(timeout=20)
+    assert runner.returncode == 130
+    assert complaint == (
+        "isbor: Stopped. 0 of 4 cells are done and kept in isbor-mine. To go on: isbor reproduce mine.toml "
+        "--models quick\n"
+    )
 
 
 def test_a_request_to_terminate_stops_it_as_well(study):

@@ -1,5 +1,6 @@
 """Experiments as they run: processes that fail, hang, grow or are killed, and records that stay."""
 
+import multiprocessing
 import os
 import random
 import signal
@@ -13,6 +14,8 @@ import psutil
 import pytest
 
 from isbor.experiments import CATALOGUE, Experiment, Holdout, Limits, Model, Saddle, Search, Store, Task, run
+from isbor.experiments.jobs import Job
+from isbor.experiments.records import Record
 
 SMALL = Task("saddle", "Saddle", Saddle(rows=160), Holdout(train=100))
 LIMITS = Limits(seconds=60.0, memory=4.0)
@@ -81,6 +84,57 @@ def test_a_cell_that_takes_too_much_memory_ends_alone(tmp_path):
     assert records["greedy"].reason == "It needed more than 0.4 GB of memory."
     assert 400 < records["greedy"].peak_memory < 600
     assert records["majority"].ok
+
+
+class Ending:
+    """A process that says its last word and ends while its runner looks at it."""
+
+    pid, exitcode = None, 0
+
+    def __init__(self, say):
+        self.is_alive = lambda: say() or False
+
+    def kill(self):
+        pass
+
+    join = kill
+
+
+def test_what_a_process_says_in_its_last_moment_is_heard():
+    job = object.__new__(Job)
+    job.cell = experiment(model("majority", "Majority")).cells()[0]
+    job._result, theirs = multiprocessing.Pipe()
+    job._process = Ending(lambda: theirs.send(Record("saddle", "majority", 0, "ok")))
+    job._peak, job._started, job._limits = 0.0, time.monotonic(), LIMITS
+    assert job.poll().ok
+    theirs.close()
+
+
+def test_a_record_larger_than_a_pipe_arrives(tmp_path):
+    record = only_record(experiment(model("wordy", "Wordy", n_words=200_000)), tmp_path)
+    assert record.status == "failed"
+    assert len(record.reason) > 1_000_000
+
+
+def test_what_a_model_left_running_ends_with_its_cell(tmp_path):
+    pids = tmp_path / "pids"
+    what = experiment(model("parent", "Parent", pid_file=str(pids), seconds=0.0))
+    assert only_record(what, tmp_path).ok
+    wait_until_gone(*map(int, pids.read_text().split()))
+
+
+def test_a_start_that_is_interrupted_leaves_no_claim(tmp_path, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    what = experiment(model("majority", "Majority"))
+    (key,) = (cell.key for cell in what.cells())
+    with Store(tmp_path / "results.sqlite") as store, Store(tmp_path / "results.sqlite") as other:
+        with monkeypatch.context() as patched:
+            patched.setattr("isbor.experiments.runner.Job", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                run(what, store)
+        assert other.claim([key]) == key
 
 
 def test_what_was_late_is_run_again_only_if_asked(tmp_path):
@@ -225,6 +279,28 @@ def test_two_runners_share_the_work(tmp_path):
         records = store.records(cell.key for cell in study.cells())
     assert set(records) == {cell.key for cell in study.cells()}
     assert all(record.ok for record in records.values())
+
+
+def test_what_a_model_started_ends_with_a_killed_runner(tmp_path):
+    pids = tmp_path / "pids"
+    script = tmp_path / "runner.py"
+    script.write_text(
+        RUNNER.replace("killed_study()", f"parent_study({str(pids)!r})").replace("killed", "parent")
+    )
+    runner = start_runner(tmp_path / "results.sqlite", script)
+    try:
+        deadline = time.monotonic() + 60
+        while not pids.exists() or not pids.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        runner.kill()
+        runner.wait()
+    wait_until_gone(*map(int, pids.read_text().split()))
+
+
+def parent_study(pids):
+    return experiment(model("parent", "Parent", pid_file=pids))
 
 
 def test_a_cell_that_is_always_killed_is_given_up(tmp_path):

@@ -1,13 +1,16 @@
 """The store: each cell is claimed by one, recorded once, and open again when its runner is gone."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
 import sqlite3
+import sys
 import threading
 
 import pytest
 
+from isbor.experiments import store as store_module
 from isbor.experiments.records import Record
 from isbor.experiments.store import Store
 
@@ -92,6 +95,68 @@ def test_the_claims_of_a_killed_runner_are_open_at_once(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
+def test_a_runner_gives_back_its_own_claims_only(tmp_path):
+    with Store(tmp_path / "store") as store, Store(tmp_path / "store") as other:
+        assert [store.claim(KEYS), store.claim(KEYS), other.claim(KEYS)] == KEYS
+        store.release("c")
+        store.release_all()
+        assert [store.claim(KEYS), store.claim(KEYS), store.claim(KEYS)] == ["a", "b", None]
+
+
+def test_a_lock_is_not_swept_before_it_is_taken(tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "_BUSY_SECONDS", 0.1)
+    connect = sqlite3.connect
+    with Store(tmp_path / "store") as store, Store(tmp_path / "store") as other:
+
+        def connect_and_be_late(path, **settings):
+            connection = connect(path, **settings)
+            monkeypatch.setattr(sqlite3, "connect", connect)
+            with contextlib.suppress(sqlite3.OperationalError):  # the store is locked, as it should be
+                other.claim(["b"])
+            return connection
+
+        monkeypatch.setattr(sqlite3, "connect", connect_and_be_late)
+        assert store.claim(["a"]) == "a"
+        assert other.claim(["a"]) is None
+
+
+def test_interrupted_anywhere_a_store_is_as_good_as_before(tmp_path):
+    calls_left = 0
+
+    def interrupt(frame, event, argument):
+        """Raise what Ctrl-C raises, where Python looks for signals: after a call of C, or in a new frame."""
+        nonlocal calls_left
+        ours = frame.f_code.co_filename in (store_module.__file__, contextlib.__file__)
+        if ours and event in ("call", "c_return"):
+            calls_left -= 1
+            if calls_left == 0:
+                raise KeyboardInterrupt
+
+    def work(store):
+        key = store.claim(["a"])
+        store.add(key, record())
+        store.forget([key])
+
+    n_interrupts, ended = 0, False
+    while not ended:
+        n_interrupts += 1
+        calls_left = n_interrupts
+        path = tmp_path / str(n_interrupts)
+        with Store(path) as store, Store(path) as other:
+            sys.setprofile(interrupt)
+            try:
+                work(store)
+                ended = True
+            except KeyboardInterrupt:
+                sys.setprofile(None)
+                store.release_all()
+                assert (other.claim(["a"]) == "a") != ("a" in other.records(["a"]))
+                store.add("b", record())
+            finally:
+                sys.setprofile(None)
+    assert n_interrupts > 20
+
+
 def test_many_at_once_claim_each_cell_once(tmp_path):
     keys = [str(k) for k in range(40)]
     claimed = []
@@ -116,6 +181,20 @@ def test_another_file_is_refused_and_left_alone(tmp_path):
     with pytest.raises(ValueError, match="is not a store of results .* Choose another directory"):
         Store(path)
     assert path.read_text().startswith("my thesis")
+
+
+def test_a_store_that_is_locked_is_not_said_to_be_something_else(tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "_BUSY_SECONDS", 0.05)
+    with Store(tmp_path / "store"):
+        pass
+    database = sqlite3.connect(tmp_path / "store", isolation_level=None)
+    database.execute("PRAGMA locking_mode = EXCLUSIVE")
+    database.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(ValueError, match=r"cannot be written to \(database is locked\)\. Try again"):
+        Store(tmp_path / "store")
+    database.close()
+    with Store(tmp_path / "store") as store:
+        assert store.claim(["a"]) == "a"
 
 
 def test_a_store_of_a_later_format_is_refused(tmp_path):

@@ -2,7 +2,7 @@
 
 Processes are forked from a server that has imported the libraries, where the system can do that: so a cell
 begins at once. Before that server starts, the number of threads of linear algebra is fixed: sums in another
-order end in other digits.
+order end in other digits. Ctrl-C is for the runner alone: neither the server nor its processes hear it.
 """
 
 import contextlib
@@ -13,8 +13,8 @@ import signal
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from multiprocessing.context import ForkServerContext, SpawnContext
-from typing import Any
+from multiprocessing import forkserver, resource_tracker
+from typing import TYPE_CHECKING, Any
 
 try:
     import psutil
@@ -28,6 +28,9 @@ from isbor.experiments.machine import machine_facts, package_versions
 from isbor.experiments.models import Model
 from isbor.experiments.records import Record, Status
 from isbor.experiments.worker import work
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext, SpawnContext  # Windows does not have the first
 
 __all__ = ["Job", "fixed_threads", "process_context"]
 
@@ -59,7 +62,7 @@ def fixed_threads(threads: int) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def process_context(models: Iterable[Model]) -> ForkServerContext | SpawnContext:
+def process_context(models: Iterable[Model]) -> "ForkServerContext | SpawnContext":
     """Return how processes are started: by a server with the libraries loaded, or from nothing."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
@@ -69,6 +72,16 @@ def process_context(models: Iterable[Model]) -> ForkServerContext | SpawnContext
         loaded.append("isbor.experiments.compiled")
     context.set_forkserver_preload(loaded)
     return context
+
+
+def _start_server() -> None:
+    """Start the server of processes if there is none, with Ctrl-C blocked for it and all that it starts."""
+    resource_tracker.ensure_running()  # the server would start it, and unblock signals thereby
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Job:
@@ -84,16 +97,23 @@ class Job:
         How to start its process.
     """
 
-    def __init__(self, cell: Cell, limits: Limits, context: ForkServerContext | SpawnContext) -> None:
+    def __init__(self, cell: Cell, limits: Limits, context: "ForkServerContext | SpawnContext") -> None:
         self.cell = cell
         self.killed = False  # whether somebody else ended the process
         self._limits = limits
         self._peak = 0.0  # bytes
-        self._result, theirs = context.Pipe(duplex=False)
+        self._result, theirs = context.Pipe()  # of both directions: the worker hears when this end is closed
         self._process = context.Process(target=work, args=(cell, limits, theirs))
-        self._process.start()
+        if context.get_start_method() == "forkserver":
+            _start_server()
+        try:
+            self._process.start()
+        except BaseException:  # the process may be there already, but nobody would end it
+            self._result.close()
+            raise
+        finally:
+            theirs.close()
         self._started = time.monotonic()  # the first start has waited for the server
-        theirs.close()
 
     @property
     def elapsed(self) -> float:
@@ -102,6 +122,7 @@ class Job:
 
     def poll(self) -> Record | None:
         """Return the record if the cell has ended, None if it is at work; end it if it takes too much."""
+        is_alive = self._process.is_alive()  # before: what it has sent until its end is in the pipe now
         if self._result.poll():
             try:
                 record: Record = self._result.recv()
@@ -111,7 +132,7 @@ class Job:
             self.end()
             peak = max(self._peak, record.peak_memory or 0.0)
             return replace(record, seconds={**record.seconds, "total": elapsed}, **_circumstances(peak))
-        if not self._process.is_alive():
+        if not is_alive:
             return self._broken_off()
         if self.elapsed > self._limits.seconds:
             return self._record("timeout", f"It was not done after {self._limits.seconds:g} s.")
@@ -177,6 +198,8 @@ def _memory(pid: int | None) -> float:
 
 
 def _descendants(pid: int | None) -> list[psutil.Process]:
+    if pid is None:  # which psutil takes for the runner itself
+        return []
     with contextlib.suppress(psutil.Error):
         children: list[psutil.Process] = psutil.Process(pid).children(recursive=True)
         return children

@@ -98,15 +98,18 @@ def _work_off(
     context = process_context(experiment.models)
     kills: Counter[str] = Counter()
     running: dict[str, Job] = {}
+    look_again = time.monotonic()
     try:
         while queue or running:
-            while len(running) < jobs and (key := store.claim(queue)) is not None:
+            while queue and len(running) < jobs and time.monotonic() >= look_again:
+                key = store.claim(queue)
+                if key is None:  # the rest is with other runners
+                    queue = _without_record(queue, cells, store, observer)
+                    look_again = time.monotonic() + _PATIENCE
+                    continue
                 queue.remove(key)
                 running[key] = Job(cells[key], experiment.limits, context)
                 observer.begun(cells[key])
-            if not running:  # the rest is with other runners
-                time.sleep(_PATIENCE)
-                queue = _without_record(queue, cells, store, observer)
             for key, job in list(running.items()):
                 record = job.poll()
                 if record is None:
@@ -125,9 +128,9 @@ def _work_off(
             observer.waiting()
             time.sleep(_PAUSE)
     finally:
-        for key, job in running.items():
+        for job in running.values():
             job.end()
-            store.release(key)
+        store.release_all()  # a claim whose process was about to start, too
 
 
 def _without_record(

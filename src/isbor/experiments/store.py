@@ -8,13 +8,17 @@ One row a cell, with the runner that works on it and the record that came of it:
   system lets go of the lock however the runner ends, so the claims of a dead runner are open to others at
   once, and those of a living one never are.
 
+Lock files are made, looked at and removed within transactions of the store, so that none is removed between
+its making and its locking. A transaction is a ``with`` block of the connection, which ends it in C: Ctrl-C
+cannot come in between.
+
 The file is in WAL mode, where readers and a writer do not wait for each other.
 """
 
-import contextlib
 import sqlite3
+import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -25,6 +29,8 @@ __all__ = ["Store"]
 
 _FORMAT = 1
 _BUSY_SECONDS = 60.0
+_PAUSE = 0.01
+_BEGIN = "BEGIN IMMEDIATE"  # the lock for writing now, not at the first write
 
 
 class Store:
@@ -41,9 +47,14 @@ class Store:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
-            self._database.execute("PRAGMA journal_mode = WAL")
+            self._write_ahead()
             self._database.execute("PRAGMA synchronous = FULL")
             self._prepare()
+        except sqlite3.OperationalError as error:  # nothing is wrong with the content
+            raise ValueError(
+                f"The store of results {str(path)!r} cannot be written to ({error}). Try again, or choose "
+                "another directory."
+            ) from error
         except sqlite3.DatabaseError as error:
             raise ValueError(
                 f"{str(path)!r} is not a store of results ({error}). Choose another directory, or remove it."
@@ -62,12 +73,11 @@ class Store:
     def close(self) -> None:
         """Give back what this runner has claimed, and close the file."""
         if self._runner is not None and self._lock is not None:
-            with self._transaction():
-                self._database.execute(
-                    "UPDATE cells SET runner = NULL WHERE runner = ? AND record IS NULL", (self._runner,)
-                )
-            self._lock.close()
-            self._lock_file(self._runner).unlink(missing_ok=True)
+            self.release_all()
+            with self._database as database:
+                database.execute(_BEGIN)
+                self._lock.close()
+                self._lock_file(self._runner).unlink(missing_ok=True)
             self._runner = self._lock = None
         self._database.close()
 
@@ -79,9 +89,10 @@ class Store:
 
     def claim(self, keys: Sequence[str]) -> str | None:
         """Claim the first of these cells that has no record and no living runner; None if there is none."""
-        runner = self._identify()
-        with self._transaction():
-            rows = self._database.execute("SELECT key, runner, record IS NOT NULL FROM cells")
+        with self._database as database:
+            database.execute(_BEGIN)
+            runner = self._identify()
+            rows = database.execute("SELECT key, runner, record IS NOT NULL FROM cells")
             taken = {key: (holder, bool(done)) for key, holder, done in rows}
             alive: dict[str, bool] = {runner: True}
             for key in keys:
@@ -90,7 +101,7 @@ class Store:
                     alive[holder] = self._is_alive(holder)
                 if done or (holder is not None and alive[holder]):
                     continue
-                self._database.execute(
+                database.execute(
                     "INSERT INTO cells (key, runner) VALUES (?, ?) "
                     "ON CONFLICT (key) DO UPDATE SET runner = excluded.runner",
                     (key, runner),
@@ -99,49 +110,61 @@ class Store:
         return None
 
     def release(self, key: str) -> None:
-        """Give back a claimed cell."""
-        with self._transaction():
-            self._database.execute("UPDATE cells SET runner = NULL WHERE key = ? AND record IS NULL", (key,))
+        """Give back a cell that this runner has claimed."""
+        self._database.execute(
+            "UPDATE cells SET runner = NULL WHERE key = ? AND runner = ? AND record IS NULL",
+            (key, self._runner),
+        )
+
+    def release_all(self) -> None:
+        """Give back all that this runner has claimed."""
+        self._database.execute(
+            "UPDATE cells SET runner = NULL WHERE runner = ? AND record IS NULL", (self._runner,)
+        )
 
     def add(self, key: str, record: Record) -> None:
         """Keep the record of a cell; a record that is there stays."""
-        with self._transaction():
-            self._database.execute(
-                "INSERT INTO cells (key, record) VALUES (?, ?) "
-                "ON CONFLICT (key) DO UPDATE SET record = excluded.record WHERE record IS NULL",
-                (key, record.to_json()),
-            )
+        self._database.execute(
+            "INSERT INTO cells (key, record) VALUES (?, ?) "
+            "ON CONFLICT (key) DO UPDATE SET record = excluded.record WHERE record IS NULL",
+            (key, record.to_json()),
+        )
 
     def forget(self, keys: Iterable[str]) -> None:
         """Drop the records of these cells, so that they are computed again."""
-        with self._transaction():
-            self._database.executemany(
+        with self._database as database:
+            database.execute(_BEGIN)
+            database.executemany(
                 "UPDATE cells SET record = NULL, runner = NULL WHERE key = ? AND record IS NOT NULL",
                 [(key,) for key in keys],
             )
 
+    def _write_ahead(self) -> None:
+        """Set WAL mode. SQLite itself does not wait here for others that open or close the file just now."""
+        deadline = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                self._database.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(_PAUSE)
+            else:
+                return
+
     def _prepare(self) -> None:
-        with self._transaction():
-            (found,) = self._database.execute("PRAGMA user_version").fetchone()
+        with self._database as database:
+            database.execute(_BEGIN)
+            (found,) = database.execute("PRAGMA user_version").fetchone()
             if found not in (0, _FORMAT):
                 raise sqlite3.DatabaseError(f"its format is {found}; this version of isbor writes {_FORMAT}")
-            self._database.execute(
+            database.execute(
                 "CREATE TABLE IF NOT EXISTS cells (key TEXT PRIMARY KEY, runner TEXT, record TEXT)"
             )
-            self._database.execute(f"PRAGMA user_version = {_FORMAT}")
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
+            database.execute(f"PRAGMA user_version = {_FORMAT}")
 
     def _identify(self) -> str:
-        """Return the name of this runner, whose lock is taken before its first claim."""
+        """Return the name of this runner, whose lock is taken before its first claim, in a transaction."""
         if self._runner is None:
             self._sweep()
             runner = uuid.uuid4().hex

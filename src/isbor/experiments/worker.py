@@ -1,11 +1,14 @@
 """What runs in the process of a cell."""
 
-import multiprocessing
+import contextlib
 import os
+import signal
 import sys
 import threading
 from dataclasses import replace
 from multiprocessing.connection import Connection
+
+import psutil
 
 from isbor.experiments.description import Cell, Limits
 from isbor.experiments.measure import measure
@@ -15,14 +18,15 @@ __all__ = ["work"]
 
 
 def work(cell: Cell, limits: Limits, result: "Connection[Record, None]") -> None:
-    """Compute a cell and send its record; an error of the model is a result too.
+    """Compute a cell, send its record, and wait to be ended; an error of the model is a result too.
 
-    The process leads a group of its own, so that what a model starts can be ended with it, and it ends when
-    its runner is gone. It is silent: the terminal is the runner's.
+    The process leads a group of its own, so that what a model starts can be ended with it. It does not end by
+    itself, so that its number is no other's and its children stay its own until its runner ends them all; but
+    it does when nobody listens any more. It is silent: the terminal is the runner's.
     """
     if hasattr(os, "setsid"):
         os.setsid()
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_listener, args=(result,), daemon=True).start()
     silence = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silence, stream)
@@ -31,14 +35,19 @@ def work(cell: Cell, limits: Limits, result: "Connection[Record, None]") -> None
     except Exception as error:
         record = Record(cell.task.name, cell.model.name, cell.split, "failed", _sentence(error))
     result.send(replace(record, peak_memory=_peak_memory()))
-    result.close()
+    threading.Event().wait()
 
 
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+def _end_with_listener(result: "Connection[Record, None]") -> None:
+    """End the process and all that it started when the other end of the pipe is closed or its holder dead."""
+    with contextlib.suppress(OSError):
+        result.poll(None)  # the runner never sends: what comes is the end
+    with contextlib.suppress(psutil.Error):
+        for child in psutil.Process().children(recursive=True):
+            child.kill()
+    if hasattr(os, "killpg"):
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(1)
 
 
 def _sentence(error: Exception) -> str:
