@@ -98,6 +98,9 @@ def reproduce(
     time_limit: TimeLimit = None,
     memory_limit: MemoryLimit = None,
     retry: Retry = False,
+    records: Annotated[
+        Path | None, typer.Option(help="The records.jsonl of another run, whose results count as done.")
+    ] = None,
     output: Output = None,
 ) -> None:
     """Run a study of the paper: tables, tests, figures and a page. What is done stays done."""
@@ -110,6 +113,7 @@ def reproduce(
             datasets=_names(datasets),
             splits=splits,
             limits=(time_limit, memory_limit),
+            records=records,
             output=output,
         )
     except (OSError, ValueError, ImportError) as error:

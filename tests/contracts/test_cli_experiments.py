@@ -119,6 +119,43 @@ def test_a_study_of_ones_own_gives_tables_figures_records_and_a_page(study):
     assert "isbor reproduce mine.toml" in page_text(output / "report.html")
 
 
+def test_results_of_another_run_count_as_done(study):
+    part = run("reproduce", "mine.toml", "--models", "quick", "--splits", "1", cwd=study)
+    assert part.returncode == 0
+    records = study / "isbor-mine" / "records.jsonl"
+    rest = run("reproduce", "mine.toml", "--records", str(records), "--output", "whole", cwd=study)
+    assert rest.returncode == 0
+    assert "2 cells are there already, in whole." in rest.stdout
+    assert len(re.findall(r"^\[\d/8\]", rest.stdout, flags=re.MULTILINE)) == 6
+    lines = (study / "whole" / "records.jsonl").read_text("utf-8").splitlines()
+    assert len(lines) == 8
+    assert set(records.read_text("utf-8").splitlines()) < set(lines)  # to the letter, times included
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "There is no file 'other.jsonl'. The file records.jsonl beside the report"),
+        ("task,model\n", "Line 1 of 'other.jsonl' is no record of an experiment"),
+        ('{"key": "a"}\n', "Line 1 of 'other.jsonl' is no record of an experiment (KeyError('record'))"),
+        ('{"key": "a", "record": {"metrics": 1}}\n', "Line 1 of 'other.jsonl' is no record of an experiment"),
+        ("", "None of the 0 records in 'other.jsonl' is of this experiment"),
+        (
+            '{"key": "a", "record": '
+            '{"task": "t", "model": "m", "split": 0, "status": "ok", "calibration": []}}\n',
+            "None of the 1 records in 'other.jsonl' is of this experiment",
+        ),
+    ],
+)
+def test_records_that_are_none_are_refused(content, sentence, study, call):
+    if content is not None:
+        (study / "other.jsonl").write_text(content)
+    assert_user_error(
+        call("reproduce", "mine.toml", "--records", "other.jsonl", cwd=study), re.escape(sentence)
+    )
+    assert not (study / "isbor-mine").exists()
+
+
 def test_a_second_run_goes_on_where_the_first_was_stopped(study):
     (study / "mine.toml").write_text(MINE.format(seconds=0.7))
     command = [

@@ -89,6 +89,7 @@ CHANGED = [
     replace(CELL, search=Search(folds=4)),
     replace(CELL, search=Search(scoring="accuracy")),
     replace(CELL, search=Search(rows_at_most=300)),
+    replace(CELL, search=Search(give_up=4.0)),
     task_with(source=BenchmarkData("bs")),
     task_with(source=Saddle()),
     task_with(source=Saddle(rows=2000)),
@@ -206,6 +207,10 @@ def test_a_choice_keeps_the_order_of_the_experiment(models, tasks):
         (lambda: Limits(memory=-1.0), "memory is -1.0; a limit on memory, in gigabytes, above 0 is needed"),
         (lambda: Limits(threads=0), "threads is 0; at least 1 is needed"),
         (lambda: Search(folds=1), re.escape("The search has 1 fold(s); at least 2 are needed")),
+        (
+            lambda: Search(give_up=0.0),
+            "give_up is 0.0; a number of standard errors above 0 .* or inf",
+        ),
         (lambda: Search(folds=5, rows_at_most=4), "5 folds and at most 4 .* at least as many rows as folds"),
         (lambda: BenchmarkData("iris"), "There is no data set 'iris'. The sets are saddle, bs, swd"),
         (lambda: catalogue_model("isvr"), "There is no model 'isvr'. Did you mean 'isvor'. The models are"),
@@ -370,7 +375,7 @@ def test_all_that_can_be_described(tmp_path):
         models = ["mine", "isvor", "isbor", "kdlor"]
         splits = 7
         seed = 3
-        search = { folds = 4, scoring = "amae", rows_at_most = 100 }
+        search = { folds = 4, scoring = "amae", rows_at_most = 100, give_up = 4 }
         limits = { seconds = 0.5, memory = 2, threads = 2 }
         [[tasks]]
         data = "saddle"
@@ -422,7 +427,7 @@ def test_all_that_can_be_described(tmp_path):
         ),
         splits=7,
         seed=3,
-        search=Search(4, "amae", 100),
+        search=Search(4, "amae", 100, 4.0),
         limits=Limits(0.5, 2.0, 2),
         about="What it is about.",
     )

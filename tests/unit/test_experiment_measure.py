@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from collections import Counter
 from dataclasses import replace
 from typing import ClassVar
 
@@ -268,6 +269,34 @@ def test_the_first_of_equal_points_is_chosen_by_the_score_asked_for():
     assert found.parameters["n_jobs"] == 5
 
 
+LABELS = {"label": [4, 2, 0, 3]}
+
+
+def fits_by_label(search):
+    Watched.fits.clear()
+    measure(cell(model_of(Watched, grid=LABELS), search=search), LIMITS)
+    return Counter(params["label"] for _, params in Watched.fits[:-1])
+
+
+def test_points_far_behind_leave_the_race_and_close_ones_do_not():
+    _, y, *_ = saddle_rows()
+    rows = [test for _, test in StratifiedKFold(4).split(y, y)]
+    fits = fits_by_label(Search(4))
+    for label in LABELS["label"]:
+        behind = np.abs(y - label) - np.abs(y - 2)
+        done = [behind[np.concatenate(rows[: k + 1])] for k in range(4)]
+        far = [d.mean() > 5 * d.std(ddof=1) / np.sqrt(len(d)) for d in done]
+        assert fits[label] == (far.index(True) + 1 if any(far) else 4)
+    assert fits[2] == 4
+    assert min(fits.values()) < 4  # somebody left
+
+
+def test_all_points_run_to_the_end_if_that_is_asked_for_or_rows_have_no_errors():
+    everything = dict.fromkeys(LABELS["label"], 4)
+    assert fits_by_label(Search(4, give_up=np.inf)) == everything
+    assert fits_by_label(Search(4, "accuracy")) == everything
+
+
 def test_what_a_search_leaves_out_it_leaves_out_only_in_the_search():
     model = model_of(
         Watched,
@@ -280,8 +309,8 @@ def test_what_a_search_leaves_out_it_leaves_out_only_in_the_search():
     *searched, (n_rows, last) = Watched.fits
     assert [(n, params["label"], params["n_jobs"]) for n, params in searched] == [
         (50, 1, 7),
-        (50, 1, 7),
         (50, 3, 7),
+        (50, 1, 7),
         (50, 3, 7),
     ]
     assert (n_rows, last["n_jobs"]) == (160, 2)

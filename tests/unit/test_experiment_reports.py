@@ -803,7 +803,7 @@ def test_a_file_that_cannot_be_replaced_stays_as_it_was(tmp_path):
         write_report(results, tmp_path, command="")
     assert (tmp_path / "report.html" / "inside").read_text() == "kept"
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"report.html", "records.csv", "tables", "figures"}
+    assert names == {"report.html", "records.csv", "records.jsonl", "tables", "figures"}
 
 
 # --- Progress ----------------------------------------------------------------------------------------------

@@ -5,9 +5,9 @@ import re
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 
@@ -18,6 +18,8 @@ from isbor.experiments.description import Experiment, Limits
 from isbor.experiments.models import catalogue_model
 from isbor.experiments.progress import LiveProgress
 from isbor.experiments.reading import STUDIES, load_study
+from isbor.experiments.record_files import read_record_lines
+from isbor.experiments.records import Record
 from isbor.experiments.report import write_report
 from isbor.experiments.results import Results
 from isbor.experiments.runner import run
@@ -41,6 +43,7 @@ class Request:
     experiment: Experiment
     directory: Path
     command: str
+    known: Mapping[str, Record] = field(default_factory=dict)  # by keys: results of another run
 
 
 def reproduce_request(
@@ -51,6 +54,7 @@ def reproduce_request(
     datasets: Sequence[str] | None = None,
     splits: int | None = None,
     limits: tuple[float | None, float | None] = (None, None),
+    records: Path | None = None,
     output: Path | None = None,
 ) -> Request:
     """Return a study of the paper, or a described experiment, ready to run; raise an error if it cannot.
@@ -68,7 +72,8 @@ def reproduce_request(
     words += ["--models", ",".join(models)] if models else []
     words += ["--datasets", ",".join(datasets)] if datasets else []
     words += ["--splits", str(splits)] if splits is not None else []
-    return _checked(Request(experiment, directory, _command(words, limits, output)))
+    known = {} if records is None else _taken_over(records, experiment)
+    return _checked(Request(experiment, directory, _command(words, limits, output), known))
 
 
 def compare_request(
@@ -124,6 +129,8 @@ def carry_out(request: Request, *, jobs: int | None, retry: bool, console: Conso
         raise ValueError(f"There are {jobs} jobs; at least 1 is needed.")
     _say(console, f"{experiment.title}. {_outline(experiment)}")
     with Store(request.directory / _STORE) as store, _stopped_politely():
+        for key, record in request.known.items():
+            store.add(key, record)
         known = store.records(cell.key for cell in experiment.cells())
         kept = {key: record for key, record in known.items() if record.ok or not retry}
         if kept:
@@ -154,6 +161,18 @@ def how_to_go_on(request: Request) -> str:
         f"Stopped. {n_done} of {len(cells)} cells are done and kept in {request.directory}. "
         f"To go on: {request.command}"
     )
+
+
+def _taken_over(path: Path, experiment: Experiment) -> Mapping[str, Record]:
+    """Return the records in a file of another run that are of this experiment."""
+    found = read_record_lines(path)
+    known = {cell.key: found[cell.key] for cell in experiment.cells() if cell.key in found}
+    if not known:
+        raise ValueError(
+            f"None of the {len(found)} records in {str(path)!r} is of this experiment: its models, grids, "
+            "data or splits are others."
+        )
+    return known
 
 
 def _limited(limits: Limits, given: tuple[float | None, float | None]) -> Limits:

@@ -45,6 +45,7 @@ class Search:
     folds: int = 5
     scoring: str = "mae"
     rows_at_most: int | None = None  # search on the first rows only; None: on all
+    give_up: float = 5.0  # standard errors behind the best at which a point leaves the race; inf: never
 
     def __post_init__(self) -> None:
         if self.folds < 2:
@@ -53,6 +54,11 @@ class Search:
             raise ValueError(
                 f"The search has {self.folds} folds and at most {self.rows_at_most} row(s); at least as many "
                 "rows as folds are needed."
+            )
+        if not self.give_up > 0:
+            raise ValueError(
+                f"give_up is {self.give_up}; a number of standard errors above 0 is needed, or inf to try "
+                "all points of a grid on all folds."
             )
 
 

@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from isbor.arrays import FloatArray, IntArray
 from isbor.experiments.description import Cell, Limits
 from isbor.experiments.models import Model, make_estimator, plain_parameters
 from isbor.experiments.records import Record
+from isbor.experiments.searching import best_point
 from isbor.experiments.tasks import Data, take_rows
 from isbor.metrics import (
     accuracy,
     average_mae,
-    get_scorer,
     log_loss,
     mean_absolute_error,
     quadratic_weighted_kappa,
@@ -84,7 +83,7 @@ def _inputs(model: Model, data: Data, train: IntArray, test: IntArray) -> tuple[
 
 
 def _search(cell: Cell, X: Any, y: IntArray, threads: int) -> dict[str, Any]:
-    """Return the point of the grid with the least cross-validated error, the first of equal ones."""
+    """Return the best point of the model's grid by cross-validation on training rows."""
     model, search = cell.model, cell.search
     if not model.grid:
         return {}
@@ -95,16 +94,7 @@ def _search(cell: Cell, X: Any, y: IntArray, threads: int) -> dict[str, Any]:
         {**model.parameters, **model.search_parameters},
         threads=threads,
     )
-    search_over = GridSearchCV(
-        estimator,
-        {name: list(values) for name, values in model.grid.items()},
-        scoring=get_scorer(search.scoring),
-        cv=StratifiedKFold(search.folds),
-        refit=False,
-        error_score="raise",
-    )
-    search_over.fit(take_rows(X, rows), y[rows])
-    return plain_parameters(search_over.best_params_)
+    return plain_parameters(best_point(estimator, model.grid, take_rows(X, rows), y[rows], search))
 
 
 def _estimator(model: Model, chosen: Mapping[str, Any], n_classes: int, threads: int) -> Any:

@@ -2,11 +2,12 @@
 
 A model is plain data, so that it can be written in a file, told apart from a changed one, and sent to another
 process. `CATALOGUE` has the six systems of the paper by name, with the paper's grids (section "Settings and
-parameters"), and scikit-learn's boosted trees as a yardstick. Four things are done otherwise:
+parameters"), and scikit-learn's boosted trees as a yardstick. Five things are done otherwise:
 
 - KDLOR's C only scales its score and changes no label: it is not searched.
 - ISVOR with all thresholds' constraints has the solution of SVOR. It is searched by SVOR, which takes a small
   part of the time and finds the same labels.
+- Points of a grid that are far behind after a fold are not tried on the next (`isbor.experiments.searching`).
 - While they are searched, ISBOR makes no restarts and at most 40 passes, of which widths that suit the data
   need fewer, and the machines learn no probabilities.
 - ISBOR is there three times: as users call it ("isbor"), with one width by the evidence ("isbor-evidence"),

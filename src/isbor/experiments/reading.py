@@ -294,6 +294,7 @@ def _search(content: Mapping[str, Any], where: str) -> Search:
         section.take("folds", int, 5),
         section.take("scoring", str, "mae"),
         section.take("rows_at_most", int, None),
+        float(section.take("give_up", _NUMBER, 5.0)),
     )
     section.finish()
     return search
