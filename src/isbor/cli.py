@@ -73,7 +73,7 @@ def demo(
 Models = Annotated[
     str | None, typer.Option(help="Some of the models only, by name, separated by commas.", metavar="A,B,…")
 ]
-Jobs = Annotated[int | None, typer.Option(help="Cells at work at a time; as many as there are cores.")]
+Jobs = Annotated[int | None, typer.Option(help="Cells at work at a time; as many as there are cores.", min=1)]
 TimeLimit = Annotated[float | None, typer.Option(help="Seconds that one cell may take, its search included.")]
 MemoryLimit = Annotated[float | None, typer.Option(help="Gigabytes that one cell may take.")]
 Retry = Annotated[bool, typer.Option("--retry", help="Run again what failed or was late.")]
@@ -170,7 +170,7 @@ def _experiment_commands() -> ModuleType:
 def _carry_out(commands: ModuleType, request: Any, jobs: int | None, retry: bool) -> None:
     try:
         commands.carry_out(request, jobs=jobs, retry=retry, console=Console())
-    except ValueError as error:
+    except commands.UnusableStoreError as error:
         _fail(str(error))
     except KeyboardInterrupt:
         _fail(commands.how_to_go_on(request), _INTERRUPTED)

@@ -137,6 +137,7 @@ def test_results_of_another_run_count_as_done(study):
     [
         (None, "There is no file 'other.jsonl'. The file records.jsonl beside the report"),
         ("task,model\n", "Line 1 of 'other.jsonl' is no record of an experiment"),
+        (b"SQLite format 3\x00\xff\xfe", "Line 1 of 'other.jsonl' is no record of an experiment"),
         ('{"key": "a"}\n', "Line 1 of 'other.jsonl' is no record of an experiment (KeyError('record'))"),
         ('{"key": "a", "record": {"metrics": 1}}\n', "Line 1 of 'other.jsonl' is no record of an experiment"),
         ("", "None of the 0 records in 'other.jsonl' is of this experiment"),
@@ -149,7 +150,7 @@ def test_results_of_another_run_count_as_done(study):
 )
 def test_records_that_are_none_are_refused(content, sentence, study, call):
     if content is not None:
-        (study / "other.jsonl").write_text(content)
+        (study / "other.jsonl").write_bytes(content if isinstance(content, bytes) else content.encode())
     assert_user_error(
         call("reproduce", "mine.toml", "--records", "other.jsonl", cwd=study), re.escape(sentence)
     )
@@ -245,7 +246,7 @@ def test_a_late_cell_is_a_dash_with_its_reason(study):
             "There is no data set 'mars' here; there are saddle-100, saddle-200",
         ),
         (["mine.toml", "--splits", "0"], "splits is 0; at least 1 is needed"),
-        (["mine.toml", "--jobs", "0"], "There are 0 jobs; at least 1 is needed"),
+        (["mine.toml", "--jobs", "0"], "Invalid value for '--jobs'"),
         (["mine.toml", "--time-limit", "-1"], "seconds is -1.0; a time limit above 0 is needed"),
         (["mine.toml", "--quick"], "no .quick. section"),
         (["mine.toml", "--output", "mine.toml"], "'mine.toml' is a file; name a directory"),
@@ -268,6 +269,12 @@ def test_a_mistake_in_a_request_is_one_sentence_before_any_work(arguments, messa
         ),
         (MINE.format(seconds=0.0).replace('"saddle"', '"sadle"'), "There is no data set 'sadle'"),
         (MINE.format(seconds=0.0).replace("Majority", "Minority"), "cannot be imported"),
+        (
+            MINE.format(seconds=0.0)
+            .replace("my_models:Majority", "sklearn.multiclass:OneVsRestClassifier")
+            .replace("parameters = { seconds = 0.0 }", ""),
+            "cannot be made with the parameters given .*'estimator'",
+        ),
     ],
 )
 def test_a_mistake_in_a_description_is_one_sentence(text, message, study, call):
@@ -304,7 +311,7 @@ def test_models_are_compared_on_a_users_table(grades):
         (["grades.csv", "--target", "grade"], "are text .high, low, mid., whose order is not known"),
         (
             ["grades.csv", "--target", "grade", "--order", "low,high"],
-            "holds mid, which --order .low,high. does not",
+            "holds .mid., which the order ..low., .high.. does not",
         ),
         (["grades.csv", "--target", "grade", "--order", "low"], "--order names low; at least 2 labels"),
         (["grades.csv", "--target", "level", "--folds", "40"], "fewer than the 40 folds"),

@@ -269,16 +269,26 @@ def test_killed_at_random_again_and_again_nothing_is_lost_or_doubled(n_kills, tm
 
 
 def test_two_runners_share_the_work(tmp_path):
+    diary = tmp_path / "diary"
     script = tmp_path / "runner.py"
-    script.write_text(RUNNER)
+    script.write_text(
+        RUNNER.replace("killed_study()", f"shared_study({str(diary)!r})").replace("killed", "shared")
+    )
     path = tmp_path / "results.sqlite"
     runners = [start_runner(path, script) for _ in range(2)]
     assert [runner.wait(timeout=120) for runner in runners] == [0, 0]
-    study = killed_study()
+    study = shared_study(str(diary))
     with Store(path) as store:
         records = store.records(cell.key for cell in study.cells())
     assert set(records) == {cell.key for cell in study.cells()}
     assert all(record.ok for record in records.values())
+    starters, rows = zip(*map(str.split, diary.read_text().splitlines()), strict=True)
+    assert len(set(starters)) == 2
+    assert len(rows) == len(set(rows)) == len(records)  # nothing was computed twice
+
+
+def shared_study(diary):
+    return experiment(model("diarist", "Diarist", diary=diary, seconds=0.3), splits=30)
 
 
 def test_what_a_model_started_ends_with_a_killed_runner(tmp_path):

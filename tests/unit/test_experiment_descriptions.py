@@ -97,8 +97,8 @@ CHANGED = [
     task_with(source=TableFile("a.csv", "grade", digest="1")),
     task_with(source=TableFile("a.csv", "grade", digest="2")),
     task_with(source=TableFile("a.csv", "other", digest="1")),
-    task_with(source=TableFile("a.csv", "grade", ("low", "high"), digest="1")),
-    task_with(source=TableFile("a.csv", "grade", ("high", "low"), digest="1")),
+    task_with(source=TableFile("a.csv", "grade", "1", ("low", "high"))),
+    task_with(source=TableFile("a.csv", "grade", "1", ("high", "low"))),
     task_with(scheme=Holdout(749)),
     task_with(scheme=Holdout(750, test_at_most=100)),
     task_with(scheme=CrossValidation(5)),
@@ -149,7 +149,7 @@ def test_cells_stay_the_same_in_another_experiment():
     before = [cell.key for cell in experiment().cells()]
     assert len(set(before)) == len(before) == 2 * 2 * 4
     others = [
-        experiment(limits=Limits(seconds=1.0, memory=1.0, threads=2)),
+        experiment(limits=Limits(seconds=1.0, memory=1.0)),
         experiment(about="Something else."),
         replace(experiment(), name="f", title="F"),
     ]
@@ -205,7 +205,6 @@ def test_a_choice_keeps_the_order_of_the_experiment(models, tasks):
         (lambda: Limits(seconds=0.0), "seconds is 0.0; a time limit above 0 is needed"),
         (lambda: Limits(seconds=math.nan), "seconds is nan"),
         (lambda: Limits(memory=-1.0), "memory is -1.0; a limit on memory, in gigabytes, above 0 is needed"),
-        (lambda: Limits(threads=0), "threads is 0; at least 1 is needed"),
         (lambda: Search(folds=1), re.escape("The search has 1 fold(s); at least 2 are needed")),
         (
             lambda: Search(give_up=0.0),
@@ -243,6 +242,10 @@ def test_a_description_that_makes_no_sense_is_refused(make, message):
         ({"models": (replace(MODEL, grid={"c": (1.0,)}),)}, "'isbor:SVOR' has no parameter 'c'"),
         ({"models": (replace(MODEL, search_parameters={"c": 1}),)}, "'isbor:SVOR' has no parameter 'c'"),
         ({"search": Search(scoring="maee")}, "There is no scorer 'maee'. Did you mean 'mae'"),
+        (
+            {"models": (CATALOGUE["kdlor"],), "search": Search(scoring="rps")},
+            "The search is by 'rps', for which KDLOR has no probabilities while it is searched",
+        ),
         ({"tasks": (replace(SADDLE, scheme=Holdout(300)),)}, "Saddle has 300 rows, and 300 are to train"),
         ({"tasks": (replace(SADDLE, scheme=Holdout(0)),)}, "Saddle has 300 rows, and 0 are to train"),
         ({"tasks": (replace(SADDLE, scheme=Holdout(9, 0)),)}, "At most 0 rows of Saddle are to test"),
@@ -363,6 +366,33 @@ def test_a_description_needs_little():
     )
 
 
+def test_a_changed_model_beside_a_description_is_another(tmp_path):
+    (tmp_path / "mine.toml").write_text(
+        MINIMAL.replace("isbor", "own") + '[model.own]\nestimator = "my_models:Own"\n'
+    )
+    module = tmp_path / "my_models.py"
+
+    def keys():
+        return [cell.key for cell in load_study(str(tmp_path / "mine.toml")).cells()]
+
+    elsewhere = keys()
+    module.write_text("class Own: pass")
+    before = keys()
+    module.write_text("class Own: changed = True")
+    assert not set(before) & set(keys())
+    assert not set(before) & set(elsewhere)
+    module.write_text("class Own: pass")
+    assert keys() == before
+
+
+def test_features_that_no_model_can_learn_from_are_noticed_before_any_work(tmp_path):
+    path = tmp_path / "grades.csv"
+    path.write_text("x,grade\n1,1\ninf,2\n3,1\n4,2\n")
+    task = Task("grades", "grades.csv", TableFile.of(path, "grade"), CrossValidation(2))
+    with pytest.raises(ValueError, match=r"^grades\.csv cannot be learned from: .*inf"):
+        experiment(tasks=(task,)).check()
+
+
 def test_all_that_can_be_described(tmp_path):
     (tmp_path / "grades.v2.csv").write_text("a,grade\n1,low\n2,high\n")
     (tmp_path / "mine.toml").write_text(
@@ -376,7 +406,7 @@ def test_all_that_can_be_described(tmp_path):
         splits = 7
         seed = 3
         search = { folds = 4, scoring = "amae", rows_at_most = 100, give_up = 4 }
-        limits = { seconds = 0.5, memory = 2, threads = 2 }
+        limits = { seconds = 0.5, memory = 2 }
         [[tasks]]
         data = "saddle"
         rows = 500
@@ -428,7 +458,7 @@ def test_all_that_can_be_described(tmp_path):
         splits=7,
         seed=3,
         search=Search(4, "amae", 100, 4.0),
-        limits=Limits(0.5, 2.0, 2),
+        limits=Limits(0.5, 2.0),
         about="What it is about.",
     )
     assert found.cross_validated
@@ -524,7 +554,7 @@ def test_the_quick_version_takes_less_of_everything():
         (MINIMAL + "[search]\nfolds = 1", "The search has 1 fold"),
         (MINIMAL + "[limits]\nseconds = 'x'", r"\[limits\]: 'seconds' is 'x'; a whole number or a number is"),
         (MINIMAL + "[limits]\nseconds = 0", "seconds is 0.0; a time limit above 0"),
-        (MINIMAL + "[limits]\nthreads = 1.5", "'threads' is 1.5; a whole number"),
+        (MINIMAL + "[limits]\nthreads = 2", "'threads' is not known here"),
         (MINIMAL + '[[tasks]]\nname = "a"', r"\[\[tasks\]\] number 2: 'data' is missing"),
         (MINIMAL + '[[tasks]]\ndata = "bs"', r"\[\[tasks\]\] number 2: 'train' is missing"),
         (MINIMAL + '[[tasks]]\ndata = "bs"\nfolds = 1', "number 2: 'folds' is 1; at least 2 are needed"),
@@ -596,16 +626,14 @@ def test_models_of_the_catalogue_can_be_made(name):
     assert model.grid.keys() <= searched.keys()
 
 
-def test_an_estimator_gets_its_parameters_and_its_threads():
-    model = make_estimator("isbor:ISVOR", {"C": np.float64(3.0), "gamma": 0.5}, threads=2)
+def test_an_estimator_gets_its_parameters_and_one_thread():
+    model = make_estimator("isbor:ISVOR", {"C": np.float64(3.0), "gamma": 0.5})
     assert type(model) is ISVOR
     assert type(model.C) is float
-    assert (model.C, model.gamma, model.n_jobs) == (3.0, 0.5, 2)
+    assert (model.C, model.gamma, model.n_jobs) == (3.0, 0.5, 1)
     assert make_estimator("isbor:SVOR", {}).get_params() == SVOR(n_jobs=1).get_params()
-    assert (
-        make_estimator("isbor:ISBOR", {"n_jobs": 3}, threads=2).get_params() == ISBOR(n_jobs=3).get_params()
-    )
-    trees = make_estimator("isbor.experiments.models:BoostedTrees", {"random_state": 0}, threads=2)
+    assert make_estimator("isbor:ISBOR", {"n_jobs": 3}).get_params() == ISBOR(n_jobs=3).get_params()
+    trees = make_estimator("isbor.experiments.models:BoostedTrees", {"random_state": 0})
     assert trees.get_params() == HistGradientBoostingClassifier(random_state=0).get_params()
 
 

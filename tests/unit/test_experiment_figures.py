@@ -12,19 +12,17 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from numpy.testing import assert_allclose, assert_array_equal
 
+from isbor.experiments.critical_difference import critical_difference_figure
+from isbor.experiments.drawing import figure_svg, model_style, save_figure
 from isbor.experiments.figures import (
     CalibrationBins,
     Curve,
     Reference,
     calibration_figure,
-    critical_difference_figure,
     curves_figure,
-    figure_svg,
     likelihood_figure,
-    model_style,
-    save_figure,
-    score_figure,
 )
+from isbor.experiments.score_panels import score_figure
 from isbor.likelihood import ordinal_probit
 
 DOLLARS = "$a$ for $b_{"

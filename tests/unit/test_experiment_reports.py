@@ -32,11 +32,12 @@ from isbor.experiments import (
     Model,
     Record,
     Saddle,
+    Search,
     TableFile,
     Task,
 )
 from isbor.experiments.contents import TABLE_NAMES, friedman_of, study_tables
-from isbor.experiments.figures import model_style
+from isbor.experiments.drawing import model_style
 from isbor.experiments.illustrations import FIGURE_NAMES, study_figures
 from isbor.experiments.page import report_page
 from isbor.experiments.paper import PAPER_MAE, PAPER_SECONDS, PAPER_VECTORS
@@ -62,7 +63,10 @@ def record_of(cell, mae, **facts):
     """Return the record of a cell; a text in the place of the error is why there is none."""
     if isinstance(mae, str):
         status = "timeout" if mae == LATE else "failed"
-        return Record(cell.task.name, cell.model.name, cell.split, status, mae, seconds={"total": 9.0})
+        limits = {"seconds": 9.0, "memory": 2.5} if "limits" not in facts else facts["limits"]
+        return Record(
+            cell.task.name, cell.model.name, cell.split, status, mae, seconds={"total": 9.0}, limits=limits
+        )
     standard = {
         "n_train": 100,
         "n_test": 50,
@@ -129,9 +133,8 @@ def test_values_are_those_of_finished_records_that_have_them():
         vectors=lambda cell: None if cell.split == 1 else cell.split + 5,
         metrics=lambda cell: {"mae": 0.5, **({"rps": 0.1} if cell.split else {})},
     )
-    assert results.values("t1", "a", lambda record: record.vectors).tolist() == [5.0, 7.0]
-    assert results.metric("t1", "a", "rps").tolist() == [0.1, 0.1]
-    assert results.metric("t2", "c", "mae").tolist() == []
+    assert results.by_split("t1", "a", lambda record: record.vectors) == {0: 5.0, 2: 7.0}
+    assert results.by_split("t2", "c", lambda record: record.vectors) == {}
     assert results.errors("rps")["t1"] == {"a": {1: 0.1, 2: 0.1}, "b": {1: 0.1, 2: 0.1}, "c": {}}
     assert results.errors()["t2"]["b"] == {0: 0.5}
 
@@ -140,7 +143,7 @@ def test_values_are_those_of_finished_records_that_have_them():
 
 
 def test_errors_have_means_deviations_marks_and_what_is_missing():
-    table = study_tables(results_of(experiment(limits=Limits(9.0, 2.5)), ERRORS))["mae"]
+    table = study_tables(results_of(experiment(), ERRORS))["mae"]
     assert table.header == ("", "Task 1", "Task 2")
     assert columns(table) == {
         "Task 1": {
@@ -149,14 +152,14 @@ def test_errors_have_means_deviations_marks_and_what_is_missing():
             "C": Entry("0.600 [1]"),
         },
         "Task 2": {
-            "A": Entry("0.200 ± 0.100", "best"),
-            "B": Entry("0.100 [1]"),  # of fewer splits
+            "A": Entry("0.200 ± 0.100", "second"),
+            "B": Entry("0.100 [1]", "best"),  # by the first split, the only one that both have
             "C": Entry("–"),
         },
     }
     assert table.notes == (
         "Over 3 splits. Best in bold, second best in italics.",
-        "In brackets: the number of splits, where it is smaller. Marks are among those with most splits.",
+        "In brackets: the number of splits, where it is smaller. Marks are by the splits that all have.",
         "–: no result of this sort within 9 s and 2.5 GB, search included, or not run yet.",
     )
 
@@ -178,9 +181,12 @@ def test_notes_are_only_about_what_the_table_shows():
     assert "memory" not in tables
     assert "unfinished" not in tables
     late = {**everything, ("t2", "a"): [LATE, LATE]}
-    long = replace(experiment(splits=2), limits=Limits(5400.0, 8.0))
-    assert study_tables(results_of(long, late))["mae"].notes[-1] == (
-        "–: no result of this sort within 1.5 h and 8 GB, search included."
+    long = {"seconds": 5400.0, "memory": 8.0}
+    late_tables = study_tables(results_of(experiment(splits=2), late, limits=lambda cell: long))
+    assert late_tables["mae"].notes[-1] == "–: no result of this sort within 1.5 h and 8 GB, search included."
+    mixed = results_of(experiment(splits=2), late, limits=lambda cell: {**long, "seconds": 10.0 + cell.split})
+    assert study_tables(mixed)["mae"].notes[-1] == (
+        "–: no result of this sort within the limits that the table of what did not end tells."
     )
     one = study_tables(results_of(experiment(splits=1), everything))["mae"]
     assert one.notes[0].startswith("Over 1 split. ")
@@ -331,6 +337,17 @@ def test_ranks_need_two_tasks_and_splits_in_common():
     assert not {"wilcoxon", "differences", "ranks"} & alone.keys()
 
 
+def test_one_set_in_several_sizes_is_one_set():
+    other = Task("s", "S", Saddle(300), Holdout(100))
+    sizes = tuple(replace(other, name=f"s-{n}", title=f"S {n}", scheme=Holdout(n)) for n in (50, 80, 100))
+    order = {("t1", "a"): [0.1], ("t1", "b"): [0.2], ("t1", "c"): [0.3]}
+    errors = {(task.name, model): value for task in sizes for (_, model), value in order.items()}
+    found = friedman_of(results_of(experiment(tasks=(ONE, *sizes)), order | errors))
+    assert found == friedman_of(results_of(experiment(tasks=(ONE, sizes[-1])), order | errors))
+    assert found.n_tasks == 2
+    assert friedman_of(results_of(experiment(tasks=sizes), errors)) is None
+
+
 def corrected_p(differences, share):
     """Nadeau and Bengio's test by its formula."""
     d = np.asarray(differences)
@@ -410,25 +427,25 @@ def test_a_single_task_has_a_summary_of_all_measures():
     assert [list(row) for row in table.rows] == [
         [
             Entry("A"),
-            Entry("0.500 ± 0.100", "best"),
-            Entry("0.500", "best"),
+            Entry("0.500 ± 0.100", "second"),
+            Entry("0.500", "second"),
             Entry("0.1235", "best"),
             Entry("–"),
             Entry("4.0", "best"),
             Entry("1.25", "best"),
         ],
         [
-            Entry("B [2]"),  # of fewer splits: it does not compete
-            Entry("0.250 ± 0.071"),
-            Entry("0.750"),
-            Entry("0.1235"),
+            Entry("B [2]"),
+            Entry("0.250 ± 0.071", "best"),
+            Entry("0.750", "best"),
+            Entry("0.1235", "best"),
             Entry("–"),
             Entry("–"),
-            Entry("5.75"),
+            Entry("5.75", "second"),
         ],
         [Entry("C [0]"), *dashes],
     ]
-    assert table.notes[-1] == "In brackets: the number of splits with a result, where some have none."
+    assert table.notes[-1].startswith("In brackets: the number of splits, where it is smaller.")
     assert list(tables) == ["summary", "wilcoxon", "unfinished"]
 
 
@@ -459,21 +476,24 @@ def test_ours_stand_under_the_papers():
         ("MAE", "SVOR, paper", "0.41 ± 0.03", "0.00 ± 0.00"),
         ("MAE", "SVOR", "–", "–"),
         ("MAE", "ISBOR, paper", "0.43 ± 0.02", "0.02 ± 0.01"),
-        ("MAE", "ISBOR (one width, CV)", "0.43", "–"),
+        ("MAE", "ISBOR (one width, CV)", "0.43 [1]", "–"),
         ("MAE", "ISBOR", "0.42 ± 0.02", "0.01 ± 0.02"),
         ("vectors", "SVOR, paper", "718.9", "60.2"),
         ("vectors", "SVOR", "–", "–"),
         ("vectors", "ISBOR, paper", "58.5", "17"),
-        ("vectors", "ISBOR (one width, CV)", "10.0", "–"),
+        ("vectors", "ISBOR (one width, CV)", "10.0 [1]", "–"),
         ("vectors", "ISBOR", "11.0", "11.0"),
         ("seconds", "SVOR, paper", "0.83", "0.08"),
         ("seconds", "SVOR", "–", "–"),
         ("seconds", "ISBOR, paper", "1.35", "0.64"),
-        ("seconds", "ISBOR (one width, CV)", "1.00", "–"),
+        ("seconds", "ISBOR (one width, CV)", "1.00 [1]", "–"),
         ("seconds", "ISBOR", "2.00", "2.00"),
     ]
-    assert "SVOR 24/7/4" in table.notes[1]
-    assert "ISBOR 17/10/8." in table.notes[1]
+    assert table.notes[1].startswith(
+        "Training rows here, and in the paper: SWD 100 and 750, BS 100 and 468. The paper has 20 splits, we"
+    )
+    assert "SVOR 24/7/4" in table.notes[2]
+    assert "ISBOR 17/10/8." in table.notes[2]
 
 
 def test_other_data_do_not_stand_beside_the_paper():
@@ -712,7 +732,9 @@ def test_the_page_says_what_was_run_when_and_where(report):
     # The record of the failure, made up as it is, knows of no machine.
     assert page.of("dt") == ["machine"] * 3 + ["versions"] * 2
     assert {"cpu two (3 records)", "cpu <one> (3 records)", "numpy 2 (6 records)"} <= set(page.of("dd"))
-    assert any("with 1 thread(s), at most 3600 s and 8 GB" in text for text in page.of("p"))
+    assert any(
+        "on one thread, with at most 9 s and 2.5 GB, search included." in text for text in page.of("p")
+    )
     captions = page.of("caption")
     assert captions == [table.title for table in study_tables(nasty_results()).values()]
 
@@ -731,6 +753,33 @@ def test_a_page_of_one_day_and_one_machine_says_so():
     assert page.of("dd") == ["cpu one", "python 3, numpy 2"]
     late = Page(report_page(results_of(study, {("t1", "a"): [LATE]}), {}, {}, ""))
     assert late.of("p")[0] == "0 of 1 cells have a result, 1 were late."
+
+
+def test_the_page_says_how_grids_were_searched():
+    study = replace(
+        paper_study(1), search=Search(3, rows_at_most=300), models=(CATALOGUE["isvor"], CATALOGUE["trees"])
+    )
+    results = results_of(study, {("bs", "isvor"): [0.1]})
+    page = Page(report_page(results, {}, {}, ""))
+    assert any(
+        "by 3-fold cross-validation of “mae” on at most 300 training rows; a point that is more than 5 "
+        "standard errors behind" in text
+        for text in page.of("p")
+    )
+    assert any(text.endswith("(searched by isbor:SVOR with probability = False)") for text in page.of("td"))
+    everything = replace(study, search=Search(give_up=math.inf))
+    page = Page(report_page(results_of(everything, {}), {}, {}, ""))
+    assert any("“mae” on all training rows. The seed" in text for text in page.of("p"))
+
+
+def test_limits_that_differ_are_told_apart_on_the_page():
+    study = experiment(models=(A, B), tasks=(ONE,), splits=1)
+    limits = {"a": {"seconds": 7200.0, "memory": 8.0}, "b": {"seconds": 9.0, "memory": 1.0}}
+    results = results_of(
+        study, {("t1", "a"): [0.1], ("t1", "b"): [0.1]}, limits=lambda cell: limits[cell.model.name]
+    )
+    page = Page(report_page(results, {}, {}, ""))
+    assert any("at most 2 h and 8 GB (1 cells) or 9 s and 1 GB (1 cells)" in text for text in page.of("p"))
 
 
 def test_tables_are_written_in_three_languages(report):

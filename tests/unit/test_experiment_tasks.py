@@ -148,7 +148,7 @@ def test_the_saddle_is_the_drawn_one():
 def test_benchmarks_are_loaded_with_their_labels_in_order():
     data = BenchmarkData("bs").load()
     X, y = make_balance_scale()
-    assert len(data) == BenchmarkData("bs").rows == 625
+    assert len(data) == 625
     assert data.classes.tolist() == [1, 2, 3]
     # A file may have the rows in another order.
     found = np.column_stack([np.asarray(data.X), data.classes[data.y]])
@@ -235,6 +235,13 @@ def test_labels_that_pandas_takes_for_missing_are_labels(tmp_path, library):
         load(path)
 
 
+@pytest.mark.parametrize("order", [("01", "02"), ("false", "true"), ("1e0", "2e0")])
+def test_labels_in_an_order_are_read_as_they_are_written(order, tmp_path, library):
+    found = load(written(tmp_path, column([order[1], order[0], order[1]])), order=order)
+    assert found.y.tolist() == [1, 0, 1]
+    assert found.classes.tolist() == list(order)
+
+
 def test_types_are_those_of_all_rows(tmp_path, library):
     n = 1500
     sizes = ["1"] * (n - 1) + ["0.5"]
@@ -249,7 +256,7 @@ def test_types_are_those_of_all_rows(tmp_path, library):
         (
             column([1, 2], "z"),
             (),
-            r"grades\.csv has no column 'y'; its columns are x, z\. Name the column of the labels by",
+            r"grades\.csv has no column 'y'; its columns are x, z\. The column of the labels is needed",
         ),
         (
             ",".join(f"c{k}" for k in range(30)) + "\n" + ",".join("1" * 30) + "\n",
@@ -263,14 +270,14 @@ def test_types_are_those_of_all_rows(tmp_path, library):
             column(["low", "high", "low"]),
             (),
             r"The labels in the column 'y' of grades\.csv are text \(high, low\), whose order is not known\. "
-            "Name them all by --order, lowest first",
+            "Name them all as the order, lowest first",
         ),
         (
             column(["a", "d", "b", "c"]),
             ("a", "b"),
-            r"The column 'y' of grades\.csv holds c, d, which --order \(a,b\) does not name\. Name every",
+            r"The column 'y' of grades\.csv holds 'c', 'd', which the order \('a', 'b'\) does not name\.",
         ),
-        (column([1, 2, 3]), ("1", "2"), r"holds 3, which --order \(1,2\) does not name"),
+        (column([1, 2, 3]), ("1", "2"), r"holds '3', which the order \('1', '2'\) does not name"),
         (
             column(range(30)),
             (),

@@ -10,6 +10,8 @@ from isbor.experiments.description import Cell, Experiment, Limits, Search
 from isbor.experiments.models import CATALOGUE, Model
 from isbor.experiments.reading import STUDIES, load_study
 from isbor.experiments.records import Record
+from isbor.experiments.report import write_report
+from isbor.experiments.results import Results
 from isbor.experiments.runner import run
 from isbor.experiments.store import Store
 from isbor.experiments.tasks import BenchmarkData, CrossValidation, Holdout, Saddle, TableFile, Task
@@ -25,6 +27,7 @@ __all__ = [
     "Limits",
     "Model",
     "Record",
+    "Results",
     "Saddle",
     "Search",
     "Store",
@@ -32,4 +35,5 @@ __all__ = [
     "Task",
     "load_study",
     "run",
+    "write_report",
 ]

@@ -23,12 +23,19 @@ from isbor.experiments.records import Record
 from isbor.experiments.report import write_report
 from isbor.experiments.results import Results
 from isbor.experiments.runner import run
-from isbor.experiments.store import Store
+from isbor.experiments.store import Store, UnusableStoreError
 from isbor.experiments.tables import to_rich
 from isbor.experiments.tasks import CrossValidation, TableFile, Task
 from isbor.plots import require_matplotlib
 
-__all__ = ["Request", "carry_out", "compare_request", "how_to_go_on", "reproduce_request"]
+__all__ = [
+    "Request",
+    "UnusableStoreError",
+    "carry_out",
+    "compare_request",
+    "how_to_go_on",
+    "reproduce_request",
+]
 
 _STORE = "results.sqlite"
 _PRINTED = ("summary", "mae", "seconds", "vectors", "wilcoxon", "differences", "ranks", "unfinished")
@@ -125,8 +132,6 @@ def carry_out(request: Request, *, jobs: int | None, retry: bool, console: Conso
     """Run what is missing, print the tables, and write the report."""
     experiment = request.experiment
     jobs = _cores() if jobs is None else jobs
-    if jobs < 1:
-        raise ValueError(f"There are {jobs} jobs; at least 1 is needed.")
     _say(console, f"{experiment.title}. {_outline(experiment)}")
     with Store(request.directory / _STORE) as store, _stopped_politely():
         for key, record in request.known.items():

@@ -2,11 +2,12 @@
 
 Entries are means over the splits that have a result. Where a model has a result on fewer splits than were
 asked for, their number stands in brackets; where it has none, there is a dash, and the table of what did not
-end says why.
+end says why. Which is best is judged on the splits that all models with a result have: others may be easier
+or harder.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -14,14 +15,14 @@ import numpy as np
 
 from isbor.arrays import FloatArray
 from isbor.experiments.description import Experiment
-from isbor.experiments.paper import PAPER_MAE, PAPER_SECONDS, PAPER_TALLIES, PAPER_VECTORS
+from isbor.experiments.paper import PAPER_MAE, PAPER_ROWS, PAPER_SECONDS, PAPER_TALLIES, PAPER_VECTORS
 from isbor.experiments.records import Record
 from isbor.experiments.results import Results
 from isbor.experiments.significance import Friedman, corrected_t_test, friedman, smallest_p, tally_pairs
 from isbor.experiments.tables import DASH, Entry, Table, mark_best, mean_and_deviation, number, seconds
-from isbor.experiments.tasks import BenchmarkData, CrossValidation, Task
+from isbor.experiments.tasks import BenchmarkData, CrossValidation, Holdout, Task
 
-__all__ = ["LEVEL", "TABLE_NAMES", "friedman_of", "study_tables"]
+__all__ = ["LEVEL", "TABLE_NAMES", "friedman_of", "limits_text", "study_tables"]
 
 LEVEL = 0.1  # of significance, as in the paper
 TABLE_NAMES = (
@@ -30,6 +31,7 @@ TABLE_NAMES = (
 )
 """The tables that there may be."""
 _DIGITS = 3
+_FEWER = "In brackets: the number of splits, where it is smaller. Marks are by the splits that all have."
 
 
 def study_tables(results: Results) -> dict[str, Table]:
@@ -37,7 +39,11 @@ def study_tables(results: Results) -> dict[str, Table]:
     tables = {"summary": _summary(results)} if len(results.experiment.tasks) == 1 else {}
     if len(results.experiment.tasks) > 1:
         tables["mae"] = _by_task(
-            results, "Mean absolute error", _metric("mae"), lambda values: mean_and_deviation(values, _DIGITS)
+            results,
+            "Mean absolute error",
+            _metric("mae"),
+            lambda values: mean_and_deviation(values, _DIGITS),
+            show_all=True,
         )
         tables["log-loss"] = _by_task(
             results,
@@ -53,7 +59,7 @@ def study_tables(results: Results) -> dict[str, Table]:
         )
         tables["seconds"] = _by_task(
             results,
-            "Seconds of one fit (median), parameters given",
+            "Seconds of one fit (median), search not included",
             _seconds("fit"),
             _median_seconds,
             centre=np.median,
@@ -96,14 +102,18 @@ def study_tables(results: Results) -> dict[str, Table]:
 
 
 def friedman_of(results: Results) -> Friedman | None:
-    """Return the test of all models over all tasks, None where there is too little for one.
+    """Return the test of all models over all data sets, None where there is too little for one.
 
-    The same data in several sizes are no independent tasks.
+    The same data in several sizes are no independent tasks: the last of them counts, usually the largest.
     """
-    if results.experiment.grows:
-        return None
+    errors = results.errors()
+    last = {task.source: task.name for task in results.experiment.tasks}
     try:
-        return friedman(results.errors(), [model.name for model in results.experiment.models], LEVEL)
+        return friedman(
+            {name: errors[name] for name in last.values()},
+            [model.name for model in results.experiment.models],
+            LEVEL,
+        )
     except ValueError:
         return None
 
@@ -130,12 +140,17 @@ def _by_task(
     of: Callable[[Record], float | None],
     show: Callable[[FloatArray], str],
     centre: Callable[[FloatArray], np.floating[Any]] = np.mean,
+    *,
+    show_all: bool = False,
 ) -> Table:
-    """Return a table of models × tasks, the best and the second best of each task, by `centre`, marked."""
+    """Return a table of models × tasks, the best and the second best of each task, by `centre`, marked.
+
+    Models without any entry are left out, unless `show_all` says otherwise.
+    """
     experiment = results.experiment
     columns, some_fewer = [], False
     for task in experiment.tasks:
-        found = [results.values(task.name, model.name, of) for model in experiment.models]
+        found = [results.by_split(task.name, model.name, of) for model in experiment.models]
         marked = _column(found, show, centre)
         for k, values in enumerate(found):
             if 0 < len(values) < experiment.splits:
@@ -145,19 +160,13 @@ def _by_task(
     rows = [
         (Entry(model.title), *(column[k] for column in columns))
         for k, model in enumerate(experiment.models)
-        if any(column[k].text != DASH for column in columns) or title.startswith("Mean abs")
+        if any(column[k].text != DASH for column in columns) or show_all
     ]
     notes = [_means_of(experiment)]
     if some_fewer:
-        notes.append(
-            "In brackets: the number of splits, where it is smaller. Marks are among those with most splits."
-        )
+        notes.append(_FEWER)
     if any(entry.text == DASH for row in rows for entry in row):
-        limits = experiment.limits
-        notes.append(
-            f"{DASH}: no result of this sort within {_duration(limits.seconds)} and {limits.memory:g} GB, "
-            f"search included{', or not run yet' if results.counts['missing'] else ''}."
-        )
+        notes.append(f"{DASH}: {_why_none(results)}.")
     return Table(
         title,
         ("", *(task.title for task in experiment.tasks)),
@@ -167,25 +176,28 @@ def _by_task(
 
 
 def _column(
-    found: Sequence[FloatArray],
+    found: Sequence[Mapping[int, float]],
     show: Callable[[FloatArray], str],
     centre: Callable[[FloatArray], np.floating[Any]],
     *,
     lowest: bool = True,
 ) -> list[Entry]:
-    """Return what each model has, the best and the second best marked.
-
-    A mean over fewer splits than others have is of easier or harder ones: it does not compete.
-    """
-    most = max(map(len, found))
-    competing = [k for k, values in enumerate(found) if len(values) == most > 0]
-    marked = mark_best(
-        [float(centre(found[k])) for k in competing], [show(found[k]) for k in competing], lowest=lowest
-    )
-    entries = [Entry(show(values) if len(values) else DASH) for values in found]
-    for k, entry in zip(competing, marked, strict=True):
-        entries[k] = entry
+    """Return what each model has by split, the best and the second best on common splits marked."""
+    entries = [Entry(show(_array(values.values())) if values else DASH) for values in found]
+    competing = [k for k, values in enumerate(found) if values]
+    common = set.intersection(*(set(found[k]) for k in competing)) if competing else set()
+    if common:
+        shared = [_array(found[k][split] for split in sorted(common)) for k in competing]
+        marked = mark_best(
+            [float(centre(values)) for values in shared], [show(values) for values in shared], lowest=lowest
+        )
+        for k, entry in zip(competing, marked, strict=True):
+            entries[k] = Entry(entries[k].text, entry.mark)
     return entries
+
+
+def _array(values: Iterable[float]) -> FloatArray:
+    return np.array(list(values), dtype=np.float64)
 
 
 def _means_of(experiment: Experiment) -> str:
@@ -193,8 +205,19 @@ def _means_of(experiment: Experiment) -> str:
     return f"Over {splits}. Best in bold, second best in italics."
 
 
-def _duration(value: float) -> str:
-    return f"{value / 3600:g} h" if value >= 3600 else f"{value:g} s"
+def _why_none(results: Results) -> str:
+    """Return what a dash may mean, with the limits that those had who did not end."""
+    limits = {limits_text(record) for record in results.all_records if not record.ok}
+    within = f" within {limits.pop()}, search included" if len(limits) == 1 else ""
+    elsewhere = " within the limits that the table of what did not end tells" if len(limits) > 1 else ""
+    not_yet = ", or not run yet" if results.counts["missing"] else ""
+    return f"no result of this sort{within or elsewhere}{not_yet}"
+
+
+def limits_text(record: Record) -> str:
+    """Return what a cell was allowed to take."""
+    seconds, memory = record.limits.get("seconds", np.nan), record.limits.get("memory", np.nan)
+    return f"{f'{seconds / 3600:g} h' if seconds >= 3600 else f'{seconds:g} s'} and {memory:g} GB"
 
 
 def _summary(results: Results) -> Table:
@@ -211,7 +234,7 @@ def _summary(results: Results) -> Table:
     ]
     columns = []
     for name, of, show in measures:
-        found = [results.values(task.name, model.name, of) for model in experiment.models]
+        found = [results.by_split(task.name, model.name, of) for model in experiment.models]
         centre = np.median if name == "seconds" else np.mean
         columns.append(_column(found, show, centre, lowest=name != "accuracy"))
     rows = []
@@ -224,7 +247,7 @@ def _summary(results: Results) -> Table:
         "MAE, RPS and log loss are errors: lower is better. Seconds: search and fit, median.",
     ]
     if any(entry[0].text.endswith("]") for entry in rows):
-        notes.append("In brackets: the number of splits with a result, where some have none.")
+        notes.append(_FEWER)
     return Table(task.title, ("", *(name for name, *_ in measures)), tuple(rows), tuple(notes))
 
 
@@ -333,6 +356,8 @@ def _mean_ranks(found: Friedman, experiment: Experiment) -> Table:
             f"Friedman's test over {found.n_tasks} data sets (Iman and Davenport's F = {statistic}, p = "
             f"{found.p_value:.2g}): the models {outcome} at the level {found.level:g}. By Nemenyi's test two "
             f"differ whose mean ranks are more than {found.critical_difference:.2f} apart.",
+            "Ranks are by means over the splits that all models with a result on a data set have; models "
+            "without one share the last ranks. Data sets without such a split do not count.",
         ),
     )
 
@@ -369,12 +394,14 @@ def _beside_the_paper(results: Results) -> Table:
                 )
             )
             for model in present:
-                found = [results.values(task.name, model.name, of) for task in experiment.tasks]
+                found = [results.by_split(task.name, model.name, of) for task in experiment.tasks]
+                shown = [show(_array(one.values())) if one else DASH for one in found]
+                fewer = [f" [{len(one)}]" if 0 < len(one) < experiment.splits else "" for one in found]
                 rows.append(
                     (
                         Entry(what),
                         Entry(model.title),
-                        *(Entry(show(one) if len(one) else DASH) for one in found),
+                        *(Entry(text + count) for text, count in zip(shown, fewer, strict=True)),
                     )
                 )
     return Table(
@@ -383,7 +410,12 @@ def _beside_the_paper(results: Results) -> Table:
         tuple(rows),
         (
             "The paper's seconds are of another machine, 16 cores at 2 GHz, and of programs in MATLAB and C; "
-            "ours are of one fit with the parameters given, on one thread.",
+            "ours are of one fit without the search, on one thread.",
+            "Training rows here, and in the paper: "
+            + ", ".join(
+                f"{task.title} {_rows(task)} and {PAPER_ROWS[task.name]:,}" for task in experiment.tasks
+            )
+            + f". The paper has 20 splits, we have {experiment.splits}, or as many as stand in brackets.",
             "The paper's wins, draws and losses: "
             + ", ".join(
                 f"{name.removesuffix('-cv').upper()} {tally.wins}/{tally.draws}/{tally.losses}"
@@ -393,6 +425,10 @@ def _beside_the_paper(results: Results) -> Table:
         ),
         n_text=2,
     )
+
+
+def _rows(task: Task) -> str:
+    return f"{task.scheme.train:,}" if isinstance(task.scheme, Holdout) else f"{task.scheme.folds} folds"
 
 
 def _printed(value: object) -> Entry:

@@ -12,9 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TypeVar
 
+from isbor.estimators import ISBOR
 from isbor.experiments.models import Model, as_plain, make_estimator
 from isbor.experiments.tasks import CrossValidation, Holdout, Scheme, Source, Task
 from isbor.metrics import get_scorer
+from isbor.tables import learn_table
 
 __all__ = ["Cell", "Experiment", "Limits", "Search"]
 
@@ -25,7 +27,6 @@ class Limits:
 
     seconds: float = 3600.0  # from the start of its process to the end, the search included
     memory: float = 8.0  # gigabytes
-    threads: int = 1
 
     def __post_init__(self) -> None:
         for name, value, what in (
@@ -34,8 +35,6 @@ class Limits:
         ):
             if not value > 0:
                 raise ValueError(f"{name} is {value}; {what} above 0 is needed.")
-        if self.threads < 1:
-            raise ValueError(f"threads is {self.threads}; at least 1 is needed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,12 @@ class Cell:
     def key(self) -> str:
         """A name that says what it is of, and ends in a digest of all that the result depends on."""
         facts = {
-            "estimator": [self.model.estimator, dict(self.model.parameters), self.model.inputs],
+            "estimator": [
+                self.model.estimator,
+                dict(self.model.parameters),
+                self.model.inputs,
+                *([self.model.digest] if self.model.digest else []),
+            ],
             "grid": {name: list(values) for name, values in self.model.grid.items()},
             "search": self._searched if self.model.grid else [],
             "source": _facts(self.task.source),
@@ -164,11 +168,20 @@ class Experiment:
             parameters = {**model.parameters, **{name: values[0] for name, values in model.grid.items()}}
             make_estimator(model.estimator, parameters)
             if model.grid:
-                get_scorer(self.search.scoring)
                 searched = {**parameters, **model.search_parameters}
-                make_estimator(model.searched_by or model.estimator, searched)
+                estimator = make_estimator(model.searched_by or model.estimator, searched)
+                if not hasattr(estimator, get_scorer(self.search.scoring).response):
+                    raise ValueError(
+                        f"The search is by {self.search.scoring!r}, for which {model.title} has no "
+                        "probabilities while it is searched. Choose a score of labels, such as 'mae', or "
+                        "give the model other search_parameters."
+                    )
         for task in self.tasks:
-            task.load()
+            data = task.load()
+            try:
+                learn_table(ISBOR(), data.X)
+            except ValueError as error:
+                raise ValueError(f"{task.title} cannot be learned from: {error}") from error
 
     @property
     def grows(self) -> bool:
@@ -187,9 +200,7 @@ class Experiment:
 
 def _facts(part: Search | Source | Scheme) -> dict[str, object]:
     """Return what a part of a description is and says; where a file lies is not part of it."""
-    facts = {name: value for name, value in asdict(part).items() if value is not None}
-    if facts.get("digest"):
-        del facts["path"]
+    facts = {name: value for name, value in asdict(part).items() if value is not None and name != "path"}
     return {"kind": type(part).__name__, **facts}
 
 

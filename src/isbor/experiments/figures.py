@@ -1,4 +1,4 @@
-"""The figures of a report: curves, critical differences, calibration, scores, and the ordinal likelihood.
+"""Figures of a report: curves, calibration, and the ordinal likelihood.
 
 Each function returns a figure of matplotlib that no window shows: write it with `save_figure`, or put it into
 a page with `figure_svg`. A model looks the same throughout a report if all figures get all its `models`.
@@ -11,20 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isbor.arrays import FloatArray, IntArray
-from isbor.experiments.critical_difference import critical_difference_figure
-from isbor.experiments.drawing import (
-    ModelStyle,
-    draw_grid,
-    draw_legend,
-    figure_svg,
-    house_style,
-    model_style,
-    model_styles,
-    save_figure,
-    settled,
-    text_width,
-)
-from isbor.experiments.score_panels import score_figure
+from isbor.experiments.drawing import draw_grid, draw_legend, house_style, model_styles, settled, text_width
 from isbor.likelihood import Derivatives, edges, ordinal_probit
 from isbor.plots.common import COLOUR_MAP
 
@@ -35,16 +22,10 @@ if TYPE_CHECKING:
 __all__ = [
     "CalibrationBins",
     "Curve",
-    "ModelStyle",
     "Reference",
     "calibration_figure",
-    "critical_difference_figure",
     "curves_figure",
-    "figure_svg",
     "likelihood_figure",
-    "model_style",
-    "save_figure",
-    "score_figure",
 ]
 
 _REACH = 3.5  # of the scores beyond the outer thresholds, in units of sigma

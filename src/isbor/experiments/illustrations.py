@@ -29,6 +29,7 @@ __all__ = ["FIGURE_NAMES", "study_figures"]
 
 FIGURE_NAMES = ("mae", "seconds", "critical-differences", "calibration", "likelihood")
 """The figures that there may be."""
+_BANDS = "Bands: one standard deviation, below the mean at most half of it."
 
 
 def study_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
@@ -106,11 +107,12 @@ def _size_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
                 xlabel="training rows",
                 ylabel="mean absolute error",
                 title="Error on the other rows",
+                log_x=True,
                 log_y=_has_logarithm(error),
                 reference=reference,
                 models=titles,
             ),
-            "Mean absolute error against the number of training rows; bands: one standard deviation.",
+            f"Mean absolute error against the number of training rows. {_BANDS}",
         ),
         "seconds": (
             curves_figure(
@@ -118,10 +120,11 @@ def _size_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
                 xlabel="training rows",
                 ylabel="seconds of search and fit",
                 title="Running time",
+                log_x=True,
                 log_y=_has_logarithm(time),
                 models=titles,
             ),
-            "Seconds of search and fit on one thread; bands: one standard deviation.",
+            f"Mean seconds of search and fit on one thread. {_BANDS}",
         ),
     }
 
@@ -134,7 +137,7 @@ def _curve(results: Results, model: str, of: Callable[[Record], float]) -> Curve
     rows, mean, low, high = [], [], [], []
     for task in results.experiment.tasks:
         assert isinstance(task.scheme, Holdout)
-        values = results.values(task.name, model, of)
+        values = np.array(list(results.by_split(task.name, model, of).values()))
         centre = float(values.mean()) if len(values) else np.nan
         spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
         rows.append(task.scheme.train)

@@ -1,8 +1,8 @@
 """Cells at work, seen from the runner: processes that are started, watched and ended.
 
 Processes are forked from a server that has imported the libraries, where the system can do that: so a cell
-begins at once. Before that server starts, the number of threads of linear algebra is fixed: sums in another
-order end in other digits. Ctrl-C is for the runner alone: neither the server nor its processes hear it.
+begins at once. Before that server starts, linear algebra is kept to one thread: sums in another order end in
+other digits. Ctrl-C is for the runner alone: neither the server nor its processes hear it.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ import os
 import signal
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from multiprocessing import forkserver, resource_tracker
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ from isbor.experiments.worker import work
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext  # Windows does not have the first
 
-__all__ = ["Job", "fixed_threads", "process_context"]
+__all__ = ["Job", "one_thread", "process_context"]
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -43,15 +43,16 @@ _THREAD_VARIABLES = (
     "NUMBA_NUM_THREADS",
 )
 _GIGABYTE = 1e9
+_SECONDS_BETWEEN_LOOKS = 1.0  # at what a cell has started, for which all processes are gone through
 _COMPILED = "isbor:SVOR"
 _SERVER_IS_DEAD = 255  # what a process of a killed server seems to end with
 
 
 @contextlib.contextmanager
-def fixed_threads(threads: int) -> Iterator[None]:
-    """Let processes that start in this block use so many threads for linear algebra."""
+def one_thread() -> Iterator[None]:
+    """Let processes that start in this block use one thread for linear algebra."""
     before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
-    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(threads)))
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
     try:
         yield
     finally:
@@ -103,7 +104,7 @@ class Job:
         self._limits = limits
         self._peak = 0.0  # bytes
         self._result, theirs = context.Pipe()  # of both directions: the worker hears when this end is closed
-        self._process = context.Process(target=work, args=(cell, limits, theirs))
+        self._process = context.Process(target=work, args=(cell, theirs))
         if context.get_start_method() == "forkserver":
             _start_server()
         try:
@@ -114,6 +115,8 @@ class Job:
         finally:
             theirs.close()
         self._started = time.monotonic()  # the first start has waited for the server
+        self._family: list[psutil.Process] = []
+        self._next_look = 0.0
 
     @property
     def elapsed(self) -> float:
@@ -130,13 +133,13 @@ class Job:
                 return self._broken_off()
             elapsed = self.elapsed
             self.end()
-            peak = max(self._peak, record.peak_memory or 0.0)
-            return replace(record, seconds={**record.seconds, "total": elapsed}, **_circumstances(peak))
+            self._peak = max(self._peak, 1e6 * (record.peak_memory or 0.0))
+            return replace(record, seconds={**record.seconds, "total": elapsed}, **self._circumstances())
         if not is_alive:
             return self._broken_off()
         if self.elapsed > self._limits.seconds:
             return self._record("timeout", f"It was not done after {self._limits.seconds:g} s.")
-        self._peak = max(self._peak, _memory(self._process.pid))
+        self._peak = max(self._peak, self._memory())
         if self._peak > self._limits.memory * _GIGABYTE:
             return self._record("failed", f"It needed more than {self._limits.memory:g} GB of memory.")
         return None
@@ -144,9 +147,9 @@ class Job:
     def end(self) -> None:
         """End the process and all that it started."""
         pid = self._process.pid
-        for child in _descendants(pid):
+        for process in _family(pid):
             with contextlib.suppress(psutil.Error):
-                child.kill()
+                process.kill()
         if hasattr(os, "killpg") and pid is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
@@ -173,34 +176,34 @@ class Job:
             status,
             reason,
             seconds=seconds,
-            **_circumstances(self._peak),
+            **self._circumstances(),
         )
 
+    def _memory(self) -> float:
+        """Return the bytes that the process and all that it has started hold."""
+        if self.elapsed > self._next_look:
+            self._family, self._next_look = _family(self._process.pid), self.elapsed + _SECONDS_BETWEEN_LOOKS
+        total = 0.0
+        for process in self._family:
+            with contextlib.suppress(psutil.Error):
+                total += process.memory_info().rss
+        return total
 
-def _circumstances(peak: float) -> dict[str, Any]:
-    return {
-        "peak_memory": round(peak / 1e6, 1),
-        "versions": package_versions(),
-        "machine": machine_facts(),
-        "finished": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
-    }
+    def _circumstances(self) -> dict[str, Any]:
+        return {
+            "peak_memory": round(self._peak / 1e6, 1),
+            "limits": asdict(self._limits),
+            "versions": package_versions(),
+            "machine": machine_facts(),
+            "finished": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        }
 
 
-def _memory(pid: int | None) -> float:
-    """Return the memory that a process and its descendants hold, in bytes."""
-    total = 0.0
-    with contextlib.suppress(psutil.Error):
-        total += psutil.Process(pid).memory_info().rss
-    for child in _descendants(pid):
-        with contextlib.suppress(psutil.Error):
-            total += child.memory_info().rss
-    return total
-
-
-def _descendants(pid: int | None) -> list[psutil.Process]:
+def _family(pid: int | None) -> list[psutil.Process]:
+    """Return a process and all that it has started, as far as they are there."""
     if pid is None:  # which psutil takes for the runner itself
         return []
     with contextlib.suppress(psutil.Error):
-        children: list[psutil.Process] = psutil.Process(pid).children(recursive=True)
-        return children
+        process = psutil.Process(pid)
+        return [process, *process.children(recursive=True)]
     return []

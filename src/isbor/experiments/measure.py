@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from isbor.arrays import FloatArray, IntArray
-from isbor.experiments.description import Cell, Limits
+from isbor.experiments.description import Cell
 from isbor.experiments.models import Model, make_estimator, plain_parameters
 from isbor.experiments.records import Record
 from isbor.experiments.searching import best_point
@@ -32,9 +32,8 @@ __all__ = ["CALIBRATION_BINS", "measure"]
 CALIBRATION_BINS = 10  # of equal width
 
 
-def measure(cell: Cell, limits: Limits) -> Record:
+def measure(cell: Cell) -> Record:
     """Compute a cell; errors of the model are the caller's."""
-    begin = time.perf_counter()
     data = cell.task.load()
     train, test = cell.task.scheme.split(data.y, cell.split, cell.seed)
     X, X_test = _inputs(cell.model, data, train, test)
@@ -44,9 +43,9 @@ def measure(cell: Cell, limits: Limits) -> Record:
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", message="The least populated class in y has only")
         searching = time.perf_counter()
-        chosen = _search(cell, X, y, limits.threads)
+        chosen = _search(cell, X, y)
         fitting = time.perf_counter()
-        estimator = _estimator(cell.model, chosen, n_classes, limits.threads)
+        estimator = _estimator(cell.model, chosen, n_classes)
         estimator.fit(X, y)
         predicting = time.perf_counter()
         predicted = estimator.predict(X_test)
@@ -67,7 +66,6 @@ def measure(cell: Cell, limits: Limits) -> Record:
             "search": fitting - searching,
             "fit": predicting - fitting,
             "predict": end - predicting,
-            "total": end - begin,
         },
     )
 
@@ -82,7 +80,7 @@ def _inputs(model: Model, data: Data, train: IntArray, test: IntArray) -> tuple[
     return scaler.transform(matrix), scaler.transform(encoding(owner, X_test))
 
 
-def _search(cell: Cell, X: Any, y: IntArray, threads: int) -> dict[str, Any]:
+def _search(cell: Cell, X: Any, y: IntArray) -> dict[str, Any]:
     """Return the best point of the model's grid by cross-validation on training rows."""
     model, search = cell.model, cell.search
     if not model.grid:
@@ -92,14 +90,13 @@ def _search(cell: Cell, X: Any, y: IntArray, threads: int) -> dict[str, Any]:
     estimator = make_estimator(
         model.searched_by or model.estimator,
         {**model.parameters, **model.search_parameters},
-        threads=threads,
     )
     return plain_parameters(best_point(estimator, model.grid, take_rows(X, rows), y[rows], search))
 
 
-def _estimator(model: Model, chosen: Mapping[str, Any], n_classes: int, threads: int) -> Any:
+def _estimator(model: Model, chosen: Mapping[str, Any], n_classes: int) -> Any:
     """Return an estimator that knows of all classes, if it can be told."""
-    estimator = make_estimator(model.estimator, {**model.parameters, **chosen}, threads=threads)
+    estimator = make_estimator(model.estimator, {**model.parameters, **chosen})
     if "classes" in estimator.get_params():
         estimator.set_params(classes=list(range(n_classes)))
     return estimator

@@ -72,6 +72,7 @@ class Model:
     search_parameters: Mapping[str, Any] = field(default_factory=dict)  # that take less time while searching
     searched_by: str = ""  # import path of an estimator that finds the same labels in less time
     inputs: Inputs = "table"  # "numbers": categories one-hot, missing marked, columns standardised
+    digest: str = ""  # of the estimator's source, where it is a file beside a description
 
     def __post_init__(self) -> None:
         for name, points in self.grid.items():
@@ -149,8 +150,8 @@ def catalogue_model(name: str) -> Model:
     return CATALOGUE[name]
 
 
-def make_estimator(path: str, parameters: Mapping[str, Any], *, threads: int = 1) -> Any:
-    """Return an unfitted estimator.
+def make_estimator(path: str, parameters: Mapping[str, Any]) -> Any:
+    """Return an unfitted estimator that works on one thread, if it can be told.
 
     Parameters
     ----------
@@ -158,8 +159,6 @@ def make_estimator(path: str, parameters: Mapping[str, Any], *, threads: int = 1
         Import path, "package.module:Class".
     parameters : mapping
         Arguments of the class.
-    threads : int
-        Given as `n_jobs` if the class knows that parameter and `parameters` has no other.
     """
     module_name, _, class_name = path.partition(":")
     if not module_name or not class_name:
@@ -177,8 +176,11 @@ def make_estimator(path: str, parameters: Mapping[str, Any], *, threads: int = 1
     unknown = [] if takes_any else [name for name in parameters if name not in known]
     if unknown:
         raise ValueError(f"{path!r} has no parameter {unknown[0]!r}; it knows {', '.join(known) or 'none'}.")
-    common = {"n_jobs": threads} if "n_jobs" in known else {}
-    return found(**{**common, **plain_parameters(parameters)})
+    common = {"n_jobs": 1} if "n_jobs" in known else {}
+    try:
+        return found(**{**common, **plain_parameters(parameters)})
+    except TypeError as error:
+        raise ValueError(f"{path!r} cannot be made with the parameters given ({error}).") from error
 
 
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,12 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from isbor.experiments.contents import limits_text
 from isbor.experiments.description import Experiment
 from isbor.experiments.drawing import figure_svg
+from isbor.experiments.models import Model
 from isbor.experiments.records import Record
 from isbor.experiments.results import Results
 from isbor.experiments.tables import Table, to_html
@@ -66,19 +70,40 @@ def report_page(
 {_facts(results.all_records)}
 <h2 id="repeat">How to repeat</h2>
 <pre>{html.escape(command)}</pre>
-<p>{_conditions(experiment)}</p>
+<p>{_conditions(results)}</p>
 </body>
 </html>
 """
 
 
-def _conditions(experiment: Experiment) -> str:
-    limits = experiment.limits
+def _conditions(results: Results) -> str:
+    experiment = results.experiment
+    limits = Counter(limits_text(record) for record in results.all_records if record.limits)
+    allowed = " or ".join(
+        f"{text} ({count} cells)" if len(limits) > 1 else text for text, count in limits.most_common()
+    )
     return (
-        f"Each cell, one model on one split, ran in a process of its own with {limits.threads} thread(s), at "
-        f"most {limits.seconds:g} s and {limits.memory:g} GB, the search of hyper-parameters included. The "
+        "Each cell, one model on one split, ran in a process of its own on one thread"
+        f"{f', with at most {allowed}, search included' if limits else ''}. {_how_searched(experiment)}The "
         f"seed is {experiment.seed}. All records are in <code>records.csv</code> beside this page; tables "
         "and figures are in <code>tables/</code> and <code>figures/</code>."
+    )
+
+
+def _how_searched(experiment: Experiment) -> str:
+    if not any(model.grid for model in experiment.models):
+        return ""
+    search = experiment.search
+    rows = "all" if search.rows_at_most is None else f"at most {search.rows_at_most:,}"
+    race = (
+        f"; a point that is more than {search.give_up:g} standard errors behind the best after a fold is not "
+        "tried on the next"
+        if search.scoring == "mae" and np.isfinite(search.give_up)
+        else ""
+    )
+    return (
+        f"Grids are searched by {search.folds}-fold cross-validation of “{search.scoring}” on {rows} "
+        f"training rows{race}. "
     )
 
 
@@ -91,13 +116,23 @@ def _models_table(results: Results) -> str:
     rows = "".join(
         f'<tr><th scope="row">{html.escape(model.title)}</th>'
         f"<td><code>{html.escape(model.estimator)}</code></td>"
-        f"<td>{html.escape(_listed(model.parameters))}</td><td>{html.escape(_listed(model.grid))}</td></tr>"
+        f"<td>{html.escape(_listed(model.parameters))}</td><td>{html.escape(_searched(model))}</td></tr>"
         for model in results.experiment.models
     )
     head = "".join(
         f'<th scope="col">{name}</th>' for name in ("model", "estimator", "parameters", "searched")
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _searched(model: Model) -> str:
+    """Return the grid, and what is done otherwise while it is searched."""
+    grid = _listed(model.grid)
+    if not model.grid:
+        return grid
+    by = f" by {model.searched_by}" if model.searched_by else ""
+    given = f" with {_listed(model.search_parameters)}" if model.search_parameters else ""
+    return f"{grid}{f' (searched{by}{given})' if by or given else ''}"
 
 
 def _listed(parameters: Mapping[str, object]) -> str:

@@ -53,6 +53,7 @@ from isbor.experiments.tasks import (
     Saddle,
     TableFile,
     Task,
+    file_digest,
     label_text,
 )
 
@@ -116,7 +117,7 @@ def read_description(text: str, where: str, *, directory: Path = Path(), quick: 
         changes = _Section({}, changes.where)
     elif not changes.content:
         raise ValueError(f"{where} has no [quick] section, so there is no quick version of it.")
-    models = _models(top)
+    models = _models(top, directory)
     name = top.take("name", str)
     experiment = Experiment(
         name=name,
@@ -177,7 +178,7 @@ _IN_WORDS: dict[type, str] = {
 }
 
 
-def _models(top: _Section) -> tuple[Model, ...]:
+def _models(top: _Section, directory: Path) -> tuple[Model, ...]:
     described = top.take("model", dict, {})
     names = top.take("models", list)
     for name in names:
@@ -188,10 +189,10 @@ def _models(top: _Section) -> tuple[Model, ...]:
         raise ValueError(
             f"{top.where}: [model.{unused[0]}] describes a model that 'models' does not name; add it there."
         )
-    return tuple(_model(name, described.get(name), top.where) for name in names)
+    return tuple(_model(name, described.get(name), top.where, directory) for name in names)
 
 
-def _model(name: str, content: Any, where: str) -> Model:
+def _model(name: str, content: Any, where: str, directory: Path) -> Model:
     if content is None:
         return catalogue_model(name)
     if not isinstance(content, dict):
@@ -207,15 +208,18 @@ def _model(name: str, content: Any, where: str) -> Model:
     inputs = section.take("inputs", str, base.inputs if base else "table")
     if inputs not in ("table", "numbers"):
         raise ValueError(f"{section.where}: 'inputs' is {inputs!r}; 'table' or 'numbers' is needed.")
+    estimator = section.take("estimator", str, base.estimator if base else _REQUIRED)
+    module = directory / f"{estimator.partition(':')[0].partition('.')[0]}.py"
     model = Model(
         name,
         section.take("title", str, base.title if base else name),
-        section.take("estimator", str, base.estimator if base else _REQUIRED),
+        estimator,
         {**(base.parameters if base else {}), **section.take("parameters", dict, {})},
         (base.grid if base else {}) if grid is None else {key: tuple(grid[key]) for key in grid},
         section.take("search_parameters", dict, base.search_parameters if base else {}),
         section.take("searched_by", str, base.searched_by if base else ""),
         inputs,
+        file_digest(module) if module.is_file() else "",
     )
     section.finish()
     return model
@@ -305,7 +309,6 @@ def _limits(content: Mapping[str, Any], where: str) -> Limits:
     limits = Limits(
         float(section.take("seconds", _NUMBER, 3600)),
         float(section.take("memory", _NUMBER, 8)),
-        section.take("threads", int, 1),
     )
     section.finish()
     return limits

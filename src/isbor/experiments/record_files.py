@@ -55,7 +55,7 @@ def read_record_lines(path: Path) -> Mapping[str, Record]:
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}. {_NEEDED}")
     records = {}
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
                 entry = json.loads(line)

@@ -30,6 +30,7 @@ class Record:
     calibration: tuple[tuple[float, float, float], ...] = ()  # by bin: count, sums of predicted and observed
     seconds: Mapping[str, float] = field(default_factory=dict)  # search, fit, predict, total
     peak_memory: float | None = None  # megabytes
+    limits: Mapping[str, float] = field(default_factory=dict)  # seconds and gigabytes that it had
     versions: Mapping[str, str] = field(default_factory=dict)
     machine: Mapping[str, str] = field(default_factory=dict)
     finished: str = ""  # ISO date and time

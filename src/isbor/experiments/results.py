@@ -4,9 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from isbor.arrays import FloatArray
 from isbor.experiments.description import Experiment
 from isbor.experiments.records import Record
 from isbor.experiments.significance import Errors
@@ -36,14 +33,10 @@ class Results:
         """Return the records with a result."""
         return tuple(record for record in self.records[task, model] if record.ok)
 
-    def values(self, task: str, model: str, of: Callable[[Record], float | None]) -> FloatArray:
+    def by_split(self, task: str, model: str, of: Callable[[Record], float | None]) -> dict[int, float]:
         """Return a number of each record with a result, as far as it has one."""
-        found = [of(record) for record in self.finished(task, model)]
-        return np.array([value for value in found if value is not None], dtype=np.float64)
-
-    def metric(self, task: str, model: str, name: str) -> FloatArray:
-        """Return a metric of each record with a result, as far as it has it."""
-        return self.values(task, model, lambda record: record.metrics.get(name))
+        found = {record.split: of(record) for record in self.finished(task, model)}
+        return {split: value for split, value in found.items() if value is not None}
 
     def errors(self, name: str = "mae") -> Errors:
         """Return a metric by task, model and split, for tests."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from isbor.experiments.description import Cell, Experiment
-from isbor.experiments.jobs import Job, fixed_threads, process_context
+from isbor.experiments.jobs import Job, one_thread, process_context
 from isbor.experiments.records import Record
 from isbor.experiments.store import Store
 
@@ -82,7 +82,7 @@ def run(
         store.forget(again)
         records = {key: record for key, record in records.items() if record.ok}
     queue = [key for key in cells if key not in records]
-    with fixed_threads(experiment.limits.threads):
+    with one_thread():
         _work_off(queue, cells, experiment, store, jobs, observer or _Nobody())
     return store.records(cells)
 

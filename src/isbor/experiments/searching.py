@@ -8,9 +8,10 @@ is best so far, over the :math:`n` rows of the folds that are done. A point leav
 
 with :math:`c` standard errors, five unless the description says otherwise: were rows independent, a point
 that is as good as the best would be lost once in three million times. Rows of a fold share the model that
-they test, so that is not exact, and the reason for a large :math:`c`. What is left after the last fold is
-compared on all folds, as if nobody had left. Source: O. Maron and A. W. Moore, "Hoeffding races", 1993, with
-paired differences as in M. Birattari et al., "A racing algorithm for configuring metaheuristics", 2002.
+they test, and the best of many points is a lucky one: that is why :math:`c` is large. What is left after the
+last fold is compared on all folds, as if nobody had left. Source: O. Maron and A. W. Moore, "Hoeffding
+races", 1993, with paired differences as in M. Birattari et al., "A racing algorithm for configuring
+metaheuristics", 2002.
 
 Only errors of single rows make a race. The absolute error has them; with other scores all points run to the
 end.

@@ -154,17 +154,17 @@ def friedman(errors: Errors, models: Sequence[str], level: float = 0.1) -> Fried
     """Test whether models differ over tasks.
 
     Means are over the splits that all models with any split on the task have finished; models with none share
-    the last ranks. A task that no model has finished does not count. The p-value is at least the
+    the last ranks. A task without such a split does not count. The p-value is at least the
     probability that ranks in random order agree as well as they can: with few tasks F would promise more.
     """
     _check_models(models)
-    rows = [
-        _ranks(task, finished, models) for task in errors if (finished := _finished(errors, task, models))
-    ]
+    ranked = [_ranks(_finished(errors, task, models), models) for task in errors]
+    rows = [ranks for ranks in ranked if ranks is not None]
     n, k = len(rows), len(models)
     if n < 2:
         raise ValueError(
-            f"{n} task(s) with a finished model of {len(errors)} given; the Friedman test needs at least 2. "
+            f"{n} of {len(errors)} task(s) have a split that all models have finished that have any; the "
+            "Friedman test needs at least 2. "
             "Add tasks, or compare the models on one task with pair_tests."
         )
     ranks = np.array(rows)
@@ -226,14 +226,11 @@ def _finished(errors: Errors, task: str, models: Sequence[str]) -> dict[str, Map
     return found
 
 
-def _ranks(task: str, finished: Mapping[str, Mapping[int, float]], models: Sequence[str]) -> FloatArray:
-    """Return the ranks of the mean errors on a task."""
-    splits = set.intersection(*(set(by_split) for by_split in finished.values()))
+def _ranks(finished: Mapping[str, Mapping[int, float]], models: Sequence[str]) -> FloatArray | None:
+    """Return the ranks of the mean errors on a task over common splits, None if there is no such split."""
+    splits = set.intersection(*(set(by_split) for by_split in finished.values())) if finished else set()
     if not splits:
-        raise ValueError(
-            f"No split of {task} was finished by all of {list(finished)}; a comparison needs one in common. "
-            "Run the missing splits, or leave out the task."
-        )
+        return None
     means = np.full(len(models), np.inf)
     for k, model in enumerate(models):
         if model in finished:

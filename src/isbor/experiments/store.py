@@ -25,12 +25,16 @@ from typing import Self
 
 from isbor.experiments.records import Record
 
-__all__ = ["Store"]
+__all__ = ["Store", "UnusableStoreError"]
 
 _FORMAT = 1
 _BUSY_SECONDS = 60.0
 _PAUSE = 0.01
 _BEGIN = "BEGIN IMMEDIATE"  # the lock for writing now, not at the first write
+
+
+class UnusableStoreError(ValueError):
+    """A file cannot be used as a store."""
 
 
 class Store:
@@ -51,12 +55,12 @@ class Store:
             self._database.execute("PRAGMA synchronous = FULL")
             self._prepare()
         except sqlite3.OperationalError as error:  # nothing is wrong with the content
-            raise ValueError(
+            raise UnusableStoreError(
                 f"The store of results {str(path)!r} cannot be written to ({error}). Try again, or choose "
                 "another directory."
             ) from error
         except sqlite3.DatabaseError as error:
-            raise ValueError(
+            raise UnusableStoreError(
                 f"{str(path)!r} is not a store of results ({error}). Choose another directory, or remove it."
             ) from error
         self._runner: str | None = None

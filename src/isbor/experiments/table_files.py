@@ -31,13 +31,18 @@ def read_table(path: Path) -> nw.DataFrame[Any]:
 
 
 def labels_as_written(path: Path, labels: nw.Series[Any]) -> nw.Series[Any]:
-    """Return texts of which some seem to be missing as they are in the file.
+    """Return labels as they are in the file.
 
     pandas takes "None" and "NA" for missing. In a feature they are; among labels they may well be a level.
+    And "01" is read as a number, "false" as a truth value.
     """
-    if not labels.implementation.is_pandas() or _ending(path).endswith(".parquet"):
+    if _ending(path).endswith(".parquet"):
         return labels
-    table = _read_text(_library(), path, keep_default_na=False, na_values=[""])
+    library = _library()
+    if library.__name__ == "pandas":
+        table = _read_text(library, path, dtype={labels.name: str}, keep_default_na=False, na_values=[""])
+    else:
+        table = _read_text(library, path, schema_overrides={labels.name: library.String})
     written: nw.Series[Any] = nw.from_native(table[labels.name], series_only=True)
     return written
 

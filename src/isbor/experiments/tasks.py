@@ -32,6 +32,7 @@ __all__ = [
     "Source",
     "TableFile",
     "Task",
+    "file_digest",
     "label_text",
     "take_rows",
 ]
@@ -76,11 +77,6 @@ class BenchmarkData:
                 f"There is no data set {self.name!r}. The sets are saddle, {', '.join(BENCHMARKS)}."
             )
 
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return BENCHMARKS[self.name].shape[0]
-
     def load(self) -> Data:
         """Read it, or download it."""
         X, y = load_benchmark(self.name, return_X_y=True)
@@ -93,24 +89,24 @@ class TableFile:
 
     path: str
     target: str
+    digest: str  # of the content that is meant
     order: tuple[str, ...] = ()  # labels as they print, lowest first; empty: they are numbers
-    digest: str = ""  # of the content that is meant
 
     @classmethod
     def of(cls, path: Path, target: str, order: Sequence[str] = ()) -> "TableFile":
         """Return a table as it is now, so that a change of the file is noticed."""
-        return cls(str(path.absolute()), target, tuple(order), _digest(path))
+        return cls(str(path.absolute()), target, file_digest(path), tuple(order))
 
     def load(self) -> Data:
         """Read the file."""
         path = Path(self.path)
-        if self.digest and _digest(path) != self.digest:
+        if file_digest(path) != self.digest:
             raise ValueError(f"{path.name} has changed since the comparison began; begin a new one.")
         table = read_table(path)
         if self.target not in table.columns:
             raise ValueError(
-                f"{path.name} has no column {self.target!r}; its columns are {_some(table.columns)}. Name "
-                "the column of the labels by --target."
+                f"{path.name} has no column {self.target!r}; its columns are {_some(table.columns)}. The "
+                "column of the labels is needed as the target."
             )
         if len(table.columns) < 2:
             raise ValueError(
@@ -125,11 +121,12 @@ class TableFile:
                 f"{n_missing} of {len(table)} rows of {path.name} have no {self.target!r}; each needs one. "
                 "Remove these rows."
             )
-        y, classes = self._ranked(labels, path.name)
+        y, classes = self._ranked(labels, path)
         return Data(table.drop(self.target).to_native(), y, classes)
 
-    def _ranked(self, labels: nw.Series[Any], file: str) -> tuple[IntArray, LabelArray]:
+    def _ranked(self, labels: nw.Series[Any], path: Path) -> tuple[IntArray, LabelArray]:
         """Return the labels' places in their order, and the order."""
+        file = path.name
         if not self.order:
             if nw.is_ordered_categorical(labels):
                 ordered = encode_labels(labels.to_native())
@@ -138,7 +135,8 @@ class TableFile:
                 found = sorted({str(label) for label in labels.unique().to_list()})
                 raise ValueError(
                     f"The labels in the column {self.target!r} of {file} are text ({_some(found)}), whose "
-                    "order is not known. Name them all by --order, lowest first, with commas between."
+                    "order is not known. Name them all as the order, lowest first: --order A,B,C, or a list "
+                    "in a description."
                 )
             n_distinct = labels.n_unique()
             if n_distinct > max(20, len(labels) // 10):
@@ -155,11 +153,13 @@ class TableFile:
             codes = encode_labels(values, classes=np.unique(values))  # halves are as good as whole numbers
             return codes.codes, codes.classes
         texts = [label_text(label) for label in labels.to_list()]
+        if not set(texts) <= set(self.order):
+            texts = [str(label) for label in labels_as_written(path, labels).to_list()]
         unknown = sorted(set(texts) - set(self.order))
         if unknown:
             raise ValueError(
-                f"The column {self.target!r} of {file} holds {_some(unknown)}, which --order "
-                f"({','.join(self.order)}) does not name. Name every label, lowest first."
+                f"The column {self.target!r} of {file} holds {_quoted(unknown)}, which the order "
+                f"({_quoted(self.order)}) does not name. Name every label, lowest first."
             )
         place = {label: k for k, label in enumerate(self.order)}
         return np.array([place[text] for text in texts], dtype=np.intp), np.array(self.order)
@@ -249,7 +249,8 @@ def _encoded(X: Any, y: IntArray) -> Data:
     return Data(X, labels.codes, labels.classes)
 
 
-def _digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """Return what tells one content of a file from another."""
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
     return hashlib.sha256(path.read_bytes()).hexdigest()
@@ -259,6 +260,10 @@ def label_text(label: object) -> str:
     """Return a label as it prints; a whole number has no decimals."""
     number = isinstance(label, float | np.floating)
     return str(int(label)) if number and float(label).is_integer() else str(label)  # type: ignore[arg-type, call-overload]
+
+
+def _quoted(labels: Sequence[str]) -> str:
+    return _some([repr(label) for label in labels])
 
 
 def _some(names: Sequence[str]) -> str:

@@ -9,15 +9,16 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 
 import psutil
+from threadpoolctl import threadpool_limits
 
-from isbor.experiments.description import Cell, Limits
+from isbor.experiments.description import Cell
 from isbor.experiments.measure import measure
 from isbor.experiments.records import Record
 
 __all__ = ["work"]
 
 
-def work(cell: Cell, limits: Limits, result: "Connection[Record, None]") -> None:
+def work(cell: Cell, result: "Connection[Record, None]") -> None:
     """Compute a cell, send its record, and wait to be ended; an error of the model is a result too.
 
     The process leads a group of its own, so that what a model starts can be ended with it. It does not end by
@@ -30,11 +31,12 @@ def work(cell: Cell, limits: Limits, result: "Connection[Record, None]") -> None
     silence = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silence, stream)
+    threadpool_limits(1)  # a server of processes that was there before may allow more
     try:
-        record = measure(cell, limits)
+        record = measure(cell)
     except Exception as error:
         record = Record(cell.task.name, cell.model.name, cell.split, "failed", _sentence(error))
-    result.send(replace(record, peak_memory=_peak_memory()))
+    result.send(replace(record, peak_memory=_peak_megabytes()))
     threading.Event().wait()
 
 
@@ -56,11 +58,11 @@ def _sentence(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
-def _peak_memory() -> float | None:
-    """Return the most memory that this process has held, in bytes, where the system tells."""
+def _peak_megabytes() -> float | None:
+    """Return the most memory that this process has held, where the system tells."""
     if sys.platform == "win32":
         return None
     import resource
 
     unit = 1 if sys.platform == "darwin" else 1024  # Linux counts in kilobytes
-    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6

@@ -71,6 +71,11 @@ class OrdinalScorer:
             response = _spread(np.asarray(response, dtype=np.float64), classes, order)
         return entry.sign * entry.metric(y, response, labels=order, sample_weight=sample_weight)
 
+    @property
+    def response(self) -> str:
+        """The estimator's method that the metric judges: "predict" or "predict_proba"."""
+        return _ENTRIES[self.name].response
+
     def __repr__(self) -> str:
         entry = _ENTRIES[self.name]
         labels = "" if self.labels is None else f", labels={list(self.labels)}"
