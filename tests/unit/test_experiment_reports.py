@@ -287,7 +287,7 @@ def test_tallies_count_who_wins():
     assert rows(table) == [("A", "3", "1", "0"), ("B", "0", "0", "4"), ("C", "2", "1", "1")]
     assert table.notes == (
         "Signed-rank tests of all pairs of models on each data set; a p-value of at most 0.1/6 = 0.017 "
-        "counts. Who has no result loses to who has one.",
+        "counts. Who was run and has no result loses to who has one.",
     )
 
 
@@ -619,6 +619,7 @@ def nasty_results():
         ("t1", "nasty"): [0.1, 0.2, f"{NASTY} reason"],
         ("t1", "a"): [0.2, 0.1, 0.3],
         ("t2", "a"): [0.5],
+        ("t2", "nasty"): [0.4],
     }
     machines = ({"cpu": "<one>"}, {"cpu": "two"}, {"cpu": "two"})
     return results_of(
@@ -727,11 +728,11 @@ def test_texts_of_users_are_shown_as_they_are(report):
 def test_the_page_says_what_was_run_when_and_where(report):
     page = Page((report / "report.html").read_text("utf-8"))
     assert page.of("p")[0] == (
-        "6 of 12 cells have a result, 1 failed, 5 were not run. Computed from 2024-05-01 to 2024-05-03."
+        "7 of 12 cells have a result, 1 failed, 4 were not run. Computed from 2024-05-01 to 2024-05-03."
     )
     # The record of the failure, made up as it is, knows of no machine.
     assert page.of("dt") == ["machine"] * 3 + ["versions"] * 2
-    assert {"cpu two (3 records)", "cpu <one> (3 records)", "numpy 2 (6 records)"} <= set(page.of("dd"))
+    assert {"cpu two (3 records)", "cpu <one> (4 records)", "numpy 2 (7 records)"} <= set(page.of("dd"))
     assert any(
         "on one thread, with at most 9 s and 2.5 GB, search included." in text for text in page.of("p")
     )
@@ -797,7 +798,7 @@ def test_all_records_can_be_read_back(report):
     with (report / "records.csv").open(newline="", encoding="utf-8") as file:
         found = list(csv.DictReader(file))
     results = nasty_results()
-    assert len(found) == len(results.all_records) == 7
+    assert len(found) == len(results.all_records) == 8
     for line, record in zip(found, results.all_records, strict=True):
         assert (line["task"], line["model"], int(line["split"])) == (record.task, record.model, record.split)
         assert (line["status"], line["reason"]) == (record.status, record.reason)

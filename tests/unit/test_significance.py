@@ -113,11 +113,18 @@ def test_a_pair_is_tested_on_the_splits_both_have():
 
 
 def test_a_model_without_a_split_loses_and_two_without_draw():
-    errors = {"t": {"a": {0: 0.5}, "b": {}}}
+    errors = {"t": {"a": {0: 0.5}, "b": {}, "c": {}}}
     tests = {(test.first, test.second): test for test in pair_tests(errors, MODELS)}
     assert [tests[pair].outcome for pair in [("a", "b"), ("a", "c"), ("b", "c")]] == ["win", "win", "draw"]
     assert all(test.n_splits == 0 and math.isnan(test.p_value) for test in tests.values())
     assert tally_pairs(errors, ("b", "a")) == {"b": Tally(0, 0, 1), "a": Tally(1, 0, 0)}
+
+
+def test_who_was_not_run_is_not_compared():
+    errors = {"t": {"a": {0: 0.5}, "b": {}}, "u": {"c": {0: 0.1}}}
+    assert tally_pairs(errors, MODELS) == {"a": Tally(1, 0, 0), "b": Tally(0, 0, 1), "c": Tally(0, 0, 0)}
+    ranked = table_of([(1, 2, 3), (2, 1, 3)])
+    assert friedman(ranked | {"part": {"a": {0: 0.9}, "b": {0: 0.1}}}, MODELS) == friedman(ranked, MODELS)
 
 
 def test_models_that_finished_different_splits_draw():
@@ -264,13 +271,14 @@ def test_models_that_never_differ_have_a_p_value_of_one():
 
 
 def test_failed_models_share_the_last_ranks():
-    errors = {"t": {"a": {0: 5.0}, "b": {}}, "u": {"a": {0: 0.1}, "b": {0: 0.2}, "c": {0: 0.2}}}
+    errors = {"t": {"a": {0: 5.0}, "b": {}, "c": {}}, "u": {"a": {0: 0.1}, "b": {0: 0.2}, "c": {0: 0.2}}}
     assert friedman(errors, MODELS).mean_ranks == (1.0, 2.5, 2.5)
 
 
 def test_a_task_that_nobody_finished_does_not_count():
     errors = table_of([(1, 2, 3), (2, 1, 3)])
-    assert friedman(errors | {"none": {}}, MODELS) == friedman(errors, MODELS)
+    nobody = {"none": {"a": {}, "b": {}, "c": {}}}
+    assert friedman(errors | nobody, MODELS) == friedman(errors, MODELS)
 
 
 def test_a_task_without_a_split_in_common_does_not_count():

@@ -260,7 +260,8 @@ def _tallies(results: Results) -> Table:
     level = LEVEL / (len(models) * (len(models) - 1))
     notes = [
         f"Signed-rank tests of all pairs of models on each data set; a p-value of at most {LEVEL:g}/"
-        f"{len(models) * (len(models) - 1)} = {level:.2g} counts. Who has no result loses to who has one."
+        f"{len(models) * (len(models) - 1)} = {level:.2g} counts. Who was run and has no result loses to who "
+        "has one."
     ]
     if smallest_p(experiment.splits) > level:
         notes.append(
@@ -298,7 +299,7 @@ def _differences(results: Results) -> Table:
     rows = []
     for task in experiment.tasks:
         for first, second in combinations(experiment.models, 2):
-            ours, theirs = errors[task.name][first.name], errors[task.name][second.name]
+            ours, theirs = (errors[task.name].get(model.name, {}) for model in (first, second))
             common = sorted(ours.keys() & theirs.keys())
             if not common:
                 continue
@@ -357,7 +358,8 @@ def _mean_ranks(found: Friedman, experiment: Experiment) -> Table:
             f"{found.p_value:.2g}): the models {outcome} at the level {found.level:g}. By Nemenyi's test two "
             f"differ whose mean ranks are more than {found.critical_difference:.2f} apart.",
             "Ranks are by means over the splits that all models with a result on a data set have; models "
-            "without one share the last ranks. Data sets without such a split do not count.",
+            "that have none share the last ranks. Data sets without such a split, or on which a model was "
+            "not run, do not count.",
         ),
     )
 

@@ -76,7 +76,7 @@ def _error_figure(results: Results) -> "dict[str, tuple[Figure, str]]":
     shown = {
         task.title: {
             model.title: [
-                errors[task.name][model.name].get(split, np.nan) for split in range(experiment.splits)
+                errors[task.name].get(model.name, {}).get(split, np.nan) for split in range(experiment.splits)
             ]
             for model in experiment.models
         }

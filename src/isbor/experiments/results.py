@@ -39,7 +39,7 @@ class Results:
         return {split: value for split, value in found.items() if value is not None}
 
     def errors(self, name: str = "mae") -> Errors:
-        """Return a metric by task, model and split, for tests."""
+        """Return a metric by task, model and split, for tests; models that were not run are left out."""
         return {
             task.name: {
                 model.name: {
@@ -48,6 +48,7 @@ class Results:
                     if name in record.metrics
                 }
                 for model in self.experiment.models
+                if self.records[task.name, model.name]
             }
             for task in self.experiment.tasks
         }

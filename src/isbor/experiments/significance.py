@@ -48,7 +48,7 @@ __all__ = [
     "tally_pairs",
 ]
 
-# By task, model and split. A split that a model did not finish is left out.
+# By task, model and split. A split that a model did not finish is left out, as is a model that was not run.
 Errors: TypeAlias = Mapping[str, Mapping[str, Mapping[int, float]]]
 Outcome: TypeAlias = Literal["win", "draw", "loss"]
 
@@ -91,14 +91,15 @@ def pair_tests(errors: Errors, models: Sequence[str], level: float = 0.1) -> tup
     """Return the tests of all pairs of models, each pair once, on each task.
 
     The winner of a significant test has the larger sum of ranks; rarely, that is not the smaller mean error.
-    A model that has finished no split of a task loses there to all that have finished one.
+    A model that has finished no split of a task loses there to all that have finished one; one that was not
+    run there is not compared.
     """
     _check_models(models)
     threshold = level / (len(models) * (len(models) - 1))
     tests: list[PairTest] = []
     for task in errors:
         finished = _finished(errors, task, models)
-        for first, second in combinations(models, 2):
+        for first, second in combinations([model for model in models if model in errors[task]], 2):
             a, b = finished.get(first, {}), finished.get(second, {})
             splits = sorted(a.keys() & b.keys())
             mean, p_value, outcome = math.nan, math.nan, _outcome(bool(a) - bool(b))
@@ -154,11 +155,13 @@ def friedman(errors: Errors, models: Sequence[str], level: float = 0.1) -> Fried
     """Test whether models differ over tasks.
 
     Means are over the splits that all models with any split on the task have finished; models with none share
-    the last ranks. A task without such a split does not count. The p-value is at least the
-    probability that ranks in random order agree as well as they can: with few tasks F would promise more.
+    the last ranks. A task without such a split, or on which a model was not run, does not count. The p-value
+    is at least the probability that ranks in random order agree as well as they can: with few tasks F would
+    promise more.
     """
     _check_models(models)
-    ranked = [_ranks(_finished(errors, task, models), models) for task in errors]
+    run_by_all = [task for task in errors if all(model in errors[task] for model in models)]
+    ranked = [_ranks(_finished(errors, task, models), models) for task in run_by_all]
     rows = [ranks for ranks in ranked if ranks is not None]
     n, k = len(rows), len(models)
     if n < 2:
