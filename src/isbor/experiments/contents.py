@@ -22,7 +22,7 @@ from isbor.experiments.significance import Friedman, corrected_t_test, friedman,
 from isbor.experiments.tables import DASH, Entry, Table, mark_best, mean_and_deviation, number, seconds
 from isbor.experiments.tasks import BenchmarkData, CrossValidation, Holdout, Task
 
-__all__ = ["LEVEL", "TABLE_NAMES", "friedman_of", "limits_text", "study_tables"]
+__all__ = ["LEVEL", "TABLE_NAMES", "friedman_of", "study_tables"]
 
 LEVEL = 0.1  # of significance, as in the paper
 TABLE_NAMES = (
@@ -207,17 +207,11 @@ def _means_of(experiment: Experiment) -> str:
 
 def _why_none(results: Results) -> str:
     """Return what a dash may mean, with the limits that those had who did not end."""
-    limits = {limits_text(record) for record in results.all_records if not record.ok}
+    limits = {record.allowance for record in results.all_records if not record.ok}
     within = f" within {limits.pop()}, search included" if len(limits) == 1 else ""
     elsewhere = " within the limits that the table of what did not end tells" if len(limits) > 1 else ""
     not_yet = ", or not run yet" if results.counts["missing"] else ""
     return f"no result of this sort{within or elsewhere}{not_yet}"
-
-
-def limits_text(record: Record) -> str:
-    """Return what a cell was allowed to take."""
-    seconds, memory = record.limits.get("seconds", np.nan), record.limits.get("memory", np.nan)
-    return f"{f'{seconds / 3600:g} h' if seconds >= 3600 else f'{seconds:g} s'} and {memory:g} GB"
 
 
 def _summary(results: Results) -> Table:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isbor.experiments.contents import limits_text
 from isbor.experiments.description import Experiment
 from isbor.experiments.drawing import figure_svg
 from isbor.experiments.models import Model
@@ -78,7 +77,7 @@ def report_page(
 
 def _conditions(results: Results) -> str:
     experiment = results.experiment
-    limits = Counter(limits_text(record) for record in results.all_records if record.limits)
+    limits = Counter(record.allowance for record in results.all_records if record.limits)
     allowed = " or ".join(
         f"{text} ({count} cells)" if len(limits) > 1 else text for text, count in limits.most_common()
     )

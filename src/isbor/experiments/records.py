@@ -1,6 +1,7 @@
 """What came of a cell: one record, whatever happened."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -39,6 +40,12 @@ class Record:
     def ok(self) -> bool:
         """Whether there is a result."""
         return self.status == "ok"
+
+    @property
+    def allowance(self) -> str:
+        """What the cell was allowed to take, in words."""
+        seconds, memory = self.limits.get("seconds", math.nan), self.limits.get("memory", math.nan)
+        return f"{f'{seconds / 3600:g} h' if seconds >= 3600 else f'{seconds:g} s'} and {memory:g} GB"
 
     @property
     def outcome(self) -> tuple[Any, ...]:

@@ -258,8 +258,9 @@ def file_digest(path: Path) -> str:
 
 def label_text(label: object) -> str:
     """Return a label as it prints; a whole number has no decimals."""
-    number = isinstance(label, float | np.floating)
-    return str(int(label)) if number and float(label).is_integer() else str(label)  # type: ignore[arg-type, call-overload]
+    if isinstance(label, float | np.floating) and float(label).is_integer():
+        return str(int(label))
+    return str(label)
 
 
 def _quoted(labels: Sequence[str]) -> str:
