@@ -36,7 +36,8 @@ from isbor.experiments import (
     TableFile,
     Task,
 )
-from isbor.experiments.contents import TABLE_NAMES, friedman_of, study_tables
+from isbor.experiments.contents import TABLE_NAMES, study_tables
+from isbor.experiments.difference_tables import friedman_of
 from isbor.experiments.drawing import model_style
 from isbor.experiments.illustrations import FIGURE_NAMES, study_figures
 from isbor.experiments.page import report_page

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isbor.datasets import make_saddle, saddle_labels
-from isbor.experiments.contents import friedman_of
 from isbor.experiments.critical_difference import critical_difference_figure
+from isbor.experiments.difference_tables import friedman_of
 from isbor.experiments.figures import (
     CalibrationBins,
     Curve,
