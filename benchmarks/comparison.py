@@ -28,6 +28,7 @@ from benchmarks.protocol import (
     training_rows,
     tuned_parameters,
 )
+from benchmarks.records import add_records
 from benchmarks.report import print_machine, print_table, print_target, progress, seconds
 from benchmarks.results import MEASURES, STORE, Group, Store, mean_of, paired, print_groups, print_paired
 
@@ -67,6 +68,8 @@ def main() -> None:
     store = Store(options.store)
     if not options.report:
         _drop(store, options)
+    if options.records:
+        add_records(store, options.records, options.label)
     if options.time:
         if not options.report:
             time_fits(store, _load(options.sets), options.label)
@@ -230,6 +233,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--slow-splits", type=int, default=SLOW_SPLITS, help=slow)
     parser.add_argument("--label", default="", help="version of ISBOR that the results are of")
     parser.add_argument("--store", type=Path, default=STORE, help="directory of the results")
+    taken = "records of `isbor reproduce benchmarks`: ISBOR's fits to the paper's splits are taken from there"
+    parser.add_argument("--records", type=Path, metavar="FILE", help=taken)
     parser.add_argument("--report", action="store_true", help="only print what the store has")
     parser.add_argument("--time", action="store_true", help="time one fit to each set above 5,000 rows")
     return parser.parse_args()

@@ -93,7 +93,7 @@ class Store:
 
     def save_forecast(self, key: Key, y_test: NDArray[np.generic], proba: FloatArray) -> None:
         """Keep the labels and the predicted probabilities of the test rows, for pictures."""
-        self._make_directory()
+        self.directory.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(self._forecast_file(key), y_test=y_test, proba=proba)
 
     def forecast(self, key: Key) -> tuple[NDArray[np.generic], FloatArray] | None:
@@ -110,16 +110,11 @@ class Store:
         return self.directory / f"{name}.npz"
 
     def _append(self, key: Key, measures: Measures | None) -> None:
-        self._make_directory()
+        self.directory.mkdir(parents=True, exist_ok=True)
         # The newline in front ends a line that an interruption cut off.
         line = "\n" + json.dumps({"key": asdict(key), "measures": measures}) + "\n"
         with self._file.open("a") as file:
             file.write(line)
-
-    def _make_directory(self) -> None:
-        """Make the directory, and keep its content out of version control."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        (self.directory / ".gitignore").write_text("*\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """The comparison's bookkeeping: a table is only as good as the results it is made from."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,7 +9,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from benchmarks.results import Key, Paired, Store, mean_of, paired
+from benchmarks.results import MEASURES, Key, Paired, Store, mean_of, paired
+from isbor.experiments import Results, load_study
+from isbor.experiments.measure import measure
+from isbor.experiments.record_files import record_lines
 
 KEY = Key("paper", "bs", "ISBOR()", split=3, label="new")
 
@@ -154,3 +159,23 @@ def test_tuning_looks_between_the_widths_of_the_grid(protocol):
     grid = [{"gamma": 0.25}, {"gamma": 1.0}, {"gamma": 4.0}]
     found = protocol.tune(lambda parameters: _Cut(**parameters), grid, X, 1 + (X[:, 0] > 2))
     assert found == {"gamma": 2.0, "mae": 0.0}
+
+
+def test_fits_of_the_study_stand_for_those_of_the_protocol(protocol, tmp_path):
+    from benchmarks.records import add_records
+
+    study = replace(load_study("benchmarks").only(["isbor-evidence", "gpor"], ["bs"]), splits=1)
+    kept, other = study.cells()
+    records = {kept.key: measure(kept), other.key: replace(measure(kept), model="gpor")}
+    file = tmp_path / "records.jsonl"
+    file.write_text(record_lines(Results.of(study, records)))
+    data, ours = protocol.load_set("bs"), protocol.MODELS["isbor-rbf"]
+    fitted, taken = Store(tmp_path / "fitted"), Store(tmp_path / "taken")
+    protocol.run_splits(fitted, "paper", data, [ours], n_train=468, n_splits=1)
+    add_records(taken, file, label="")
+    (expected,), (found,) = (store.group("paper", "bs", ours.name).values() for store in (fitted, taken))
+    for name in (*MEASURES, "vectors", "rows"):
+        assert_allclose(found[name], expected[name], rtol=1e-9)
+    lines = (taken.directory / "fits.jsonl").read_text()
+    add_records(taken, file, label="")
+    assert (taken.directory / "fits.jsonl").read_text() == lines

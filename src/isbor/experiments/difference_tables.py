@@ -13,7 +13,7 @@ from isbor.experiments.tasks import CrossValidation, Task
 
 __all__ = ["differences", "friedman_of", "mean_ranks", "tallies"]
 
-LEVEL = 0.1  # of significance, as in the paper
+_LEVEL = 0.1  # of significance, as in the paper
 
 
 def friedman_of(results: Results) -> Friedman | None:
@@ -27,7 +27,7 @@ def friedman_of(results: Results) -> Friedman | None:
         return friedman(
             {name: errors[name] for name in last.values()},
             [model.name for model in results.experiment.models],
-            LEVEL,
+            _LEVEL,
         )
     except ValueError:
         return None
@@ -38,10 +38,10 @@ def tallies(results: Results) -> Table:
     experiment = results.experiment
     models = [model.name for model in experiment.models]
     errors = results.errors()
-    found = tally_pairs(errors, models, LEVEL)
-    level = LEVEL / (len(models) * (len(models) - 1))
+    found = tally_pairs(errors, models, _LEVEL)
+    level = _LEVEL / (len(models) * (len(models) - 1))
     notes = [
-        f"Signed-rank tests of all pairs of models on each data set; a p-value of at most {LEVEL:g}/"
+        f"Signed-rank tests of all pairs of models on each data set; a p-value of at most {_LEVEL:g}/"
         f"{len(models) * (len(models) - 1)} = {level:.2g} counts. Who was run and has no result loses to who "
         "has one."
     ]
@@ -102,7 +102,7 @@ def differences(results: Results) -> Table:
         header,
         tuple(rows),
         (
-            f"t-tests corrected for training rows that folds share (Nadeau & Bengio); at most {LEVEL / 2:g} "
+            f"t-tests corrected for training rows that folds share (Nadeau & Bengio); at most {_LEVEL / 2:g} "
             "counts, and many pairs make some small p-values likely by chance.",
         ),
         n_text=len(header) - 3,
@@ -142,6 +142,6 @@ def _test_share(results: Results, task: Task) -> float:
 
 
 def _verdict(difference: float, p_value: float, first: str, second: str) -> str:
-    if not p_value <= LEVEL / 2:
+    if not p_value <= _LEVEL / 2:
         return DASH
     return first if difference < 0 else second
