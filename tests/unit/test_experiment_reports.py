@@ -237,12 +237,11 @@ def test_vectors_and_memory_are_means():
 
 def test_what_did_not_end_is_listed_with_the_reason():
     table = study_tables(results_of(experiment(), ERRORS))["unfinished"]
-    assert table.header == ("data", "model", "status", "reason", "splits")
+    assert table.header == ("model", "status", "reason", "data (splits)")
     assert rows(table) == [
-        ("Task 1", "C", "timeout", LATE, "2"),
-        ("Task 2", "B", "failed", "Broken.", "1"),
-        ("Task 2", "C", "failed", "Broken.", "1"),
-        ("Task 2", "C", "timeout", LATE, "2"),
+        ("B", "failed", "Broken.", "Task 2 (1)"),
+        ("C", "timeout", LATE, "Task 1 (2), Task 2 (2)"),
+        ("C", "failed", "Broken.", "Task 2 (1)"),
     ]
 
 

@@ -88,21 +88,20 @@ def by_quantity(results: Results) -> Table:
 
 
 def unfinished(results: Results) -> Table:
-    """Return what was late or failed, and why."""
+    """Return what was late or failed, why, and on how many splits of which data."""
     experiment = results.experiment
     rows = []
-    for task in experiment.tasks:
-        for model in experiment.models:
-            counts = Counter(
-                (record.status, record.reason)
-                for record in results.records[task.name, model.name]
-                if not record.ok
-            )
-            rows += [
-                (Entry(task.title), Entry(model.title), Entry(status), Entry(reason), Entry(str(count)))
-                for (status, reason), count in sorted(counts.items())
-            ]
-    return Table("What did not end", ("data", "model", "status", "reason", "splits"), tuple(rows), n_text=4)
+    for model in experiment.models:
+        where: dict[tuple[str, str], Counter[str]] = {}
+        for task in experiment.tasks:
+            for record in results.records[task.name, model.name]:
+                if not record.ok:
+                    where.setdefault((record.status, record.reason), Counter())[task.title] += 1
+        rows += [
+            tuple(map(Entry, (model.title, status, reason, _listed(splits))))
+            for (status, reason), splits in where.items()
+        ]
+    return Table("What did not end", ("model", "status", "reason", "data (splits)"), tuple(rows), n_text=4)
 
 
 def show_values(values: Mapping[int, float], quantity: Quantity) -> str:
@@ -125,6 +124,10 @@ def _column(found: Sequence[Mapping[int, float]], quantity: Quantity) -> list[En
         for k, entry in zip(competing, marked, strict=True):
             entries[k] = Entry(entries[k].text, entry.mark)
     return entries
+
+
+def _listed(splits: Mapping[str, int]) -> str:
+    return ", ".join(f"{title} ({n_splits})" for title, n_splits in splits.items())
 
 
 def _array(values: Iterable[float]) -> FloatArray:
