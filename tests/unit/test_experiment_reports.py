@@ -291,6 +291,25 @@ def test_tallies_count_who_wins():
     )
 
 
+def test_the_first_model_is_tested_against_each_other_on_each_data_set():
+    ten = np.arange(10) / 100
+    errors = {
+        ("t1", "a"): list(0.1 + ten),
+        ("t1", "b"): list(0.2 + ten),
+        ("t1", "c"): [*(0.1 + ten[:9]), 0.3],
+        ("t2", "a"): list(0.1 + ten),
+        ("t2", "b"): [LATE] * 10,
+        ("t2", "c"): [*(0.05 + ten[:9]), None],
+    }
+    table = study_tables(results_of(experiment(splits=10), errors))["wilcoxon-by-data"]
+    assert table.title == "Mean absolute error of A less that of the others"
+    # Ten, or nine, differences of one sign: p = 2 / 2^10 and 2 / 2^9. A single one that is not zero: p = 1.
+    assert table.rows == (
+        (Entry("B"), Entry("-0.100 (0.002)", "best"), Entry("–")),
+        (Entry("C"), Entry("-0.011 (1)"), Entry("+0.050 (0.004)", "best")),
+    )
+
+
 @pytest.mark.parametrize(
     ("splits", "fewest", "note"),
     [
@@ -446,7 +465,7 @@ def test_a_single_task_has_a_summary_of_all_measures():
         [Entry("C [0]"), *dashes],
     ]
     assert table.notes[-1].startswith("In brackets: the number of splits, where it is smaller.")
-    assert list(tables) == ["summary", "wilcoxon", "unfinished"]
+    assert list(tables) == ["summary", "wilcoxon", "wilcoxon-by-data", "unfinished"]
 
 
 def paper_study(splits=3):

@@ -1,6 +1,6 @@
 """What a report holds: the tables that a set of results gives rise to."""
 
-from isbor.experiments.difference_tables import differences, friedman_of, mean_ranks, tallies
+from isbor.experiments.difference_tables import differences, friedman_of, mean_ranks, tallies, tests_of_first
 from isbor.experiments.model_tables import by_quantity, by_task, unfinished
 from isbor.experiments.paper_table import beside_the_paper, is_of_the_paper
 from isbor.experiments.quantities import FIT_SECONDS, LOG_LOSS, MAE, MEMORY, RPS, SECONDS, VECTORS
@@ -17,7 +17,10 @@ _BY_TASK = {
     "vectors": VECTORS,
     "memory": MEMORY,
 }
-TABLE_NAMES = ("summary", "mae", *_BY_TASK, "differences", "wilcoxon", "ranks", "paper", "unfinished")
+TABLE_NAMES = (
+    *("summary", "mae", *_BY_TASK),
+    *("differences", "wilcoxon", "wilcoxon-by-data", "ranks", "paper", "unfinished"),
+)
 """The tables that there may be."""
 
 
@@ -35,6 +38,7 @@ def study_tables(results: Results) -> dict[str, Table]:
             tables["differences"] = differences(results)
         else:
             tables["wilcoxon"] = tallies(results)
+            tables["wilcoxon-by-data"] = tests_of_first(results)
         ranked = friedman_of(results)
         if ranked is not None:
             tables["ranks"] = mean_ranks(ranked, experiment)

@@ -7,11 +7,19 @@ import numpy as np
 from isbor.experiments.description import Experiment
 from isbor.experiments.quantities import MAE_DIGITS
 from isbor.experiments.results import Results
-from isbor.experiments.significance import Friedman, corrected_t_test, friedman, smallest_p, tally_pairs
+from isbor.experiments.significance import (
+    Friedman,
+    PairTest,
+    corrected_t_test,
+    friedman,
+    pair_tests,
+    smallest_p,
+    tally_pairs,
+)
 from isbor.experiments.tables import DASH, Entry, Table
 from isbor.experiments.tasks import CrossValidation, Task
 
-__all__ = ["differences", "friedman_of", "mean_ranks", "tallies"]
+__all__ = ["differences", "friedman_of", "mean_ranks", "tallies", "tests_of_first"]
 
 _LEVEL = 0.1  # of significance, as in the paper
 
@@ -74,6 +82,34 @@ def tallies(results: Results) -> Table:
     )
 
 
+def tests_of_first(results: Results) -> Table:
+    """Return how the first model differs from each other on each data set, with Wilcoxon's test."""
+    experiment = results.experiment
+    first, *others = experiment.models
+    tests = {
+        (test.task, test.second): test
+        for test in pair_tests(results.errors(), [model.name for model in experiment.models], _LEVEL)
+        if test.first == first.name and test.n_splits
+    }
+    rows = tuple(
+        (
+            Entry(model.title),
+            *(_difference(tests.get((task.name, model.name))) for task in experiment.tasks),
+        )
+        for model in others
+        if any((task.name, model.name) in tests for task in experiment.tasks)
+    )
+    return Table(
+        f"Mean absolute error of {first.title} less that of the others",
+        ("", *(task.title for task in experiment.tasks)),
+        rows,
+        (
+            f"Below zero {first.title} is better. In brackets: p-values of signed-rank tests on common "
+            f"splits; in bold what counts when all pairs of models are compared. {DASH}: no common split.",
+        ),
+    )
+
+
 def differences(results: Results) -> Table:
     """Return the differences of all pairs on each cross-validated task, with corrected t-tests."""
     experiment = results.experiment
@@ -129,6 +165,13 @@ def mean_ranks(found: Friedman, experiment: Experiment) -> Table:
             "not run, do not count.",
         ),
     )
+
+
+def _difference(test: PairTest | None) -> Entry:
+    if test is None:
+        return Entry(DASH)
+    text = f"{test.mean_difference:+.{MAE_DIGITS}f} ({test.p_value:.1g})"
+    return Entry(text, "" if test.outcome == "draw" else "best")
 
 
 def _test_share(results: Results, task: Task) -> float:
