@@ -237,11 +237,11 @@ def test_vectors_and_memory_are_means():
 
 def test_what_did_not_end_is_listed_with_the_reason():
     table = study_tables(results_of(experiment(), ERRORS))["unfinished"]
-    assert table.header == ("model", "status", "reason", "data (splits)")
+    assert table.header == ("model", "status", "data (splits)", "reason")
     assert rows(table) == [
-        ("B", "failed", "Broken.", "Task 2 (1)"),
-        ("C", "timeout", LATE, "Task 1 (2), Task 2 (2)"),
-        ("C", "failed", "Broken.", "Task 2 (1)"),
+        ("B", "failed", "Task 2 (1)", "Broken."),
+        ("C", "timeout", "Task 1 (2), Task 2 (2)", LATE),
+        ("C", "failed", "Task 2 (1)", "Broken."),
     ]
 
 

@@ -98,10 +98,10 @@ def unfinished(results: Results) -> Table:
                 if not record.ok:
                     where.setdefault((record.status, record.reason), Counter())[task.title] += 1
         rows += [
-            tuple(map(Entry, (model.title, status, reason, _listed(splits))))
+            tuple(map(Entry, (model.title, status, _listed(splits), reason)))
             for (status, reason), splits in where.items()
         ]
-    return Table("What did not end", ("model", "status", "reason", "data (splits)"), tuple(rows), n_text=4)
+    return Table("What did not end", ("model", "status", "data (splits)", "reason"), tuple(rows), n_text=4)
 
 
 def show_values(values: Mapping[int, float], quantity: Quantity) -> str:
