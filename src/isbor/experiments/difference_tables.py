@@ -1,5 +1,6 @@
 """Tables of tests: which differences between models are more than chance."""
 
+from dataclasses import astuple
 from itertools import combinations
 
 import numpy as np
@@ -64,17 +65,7 @@ def tallies(results: Results) -> Table:
     if 0 < fewest < experiment.splits and smallest_p(fewest) > level >= smallest_p(experiment.splits):
         notes.append(f"Some models have {fewest} splits, too few for a significant difference.")
     rows = tuple(
-        (
-            Entry(model.title),
-            *map(
-                Entry,
-                (
-                    str(found[model.name].wins),
-                    str(found[model.name].draws),
-                    str(found[model.name].losses),
-                ),
-            ),
-        )
+        (Entry(model.title), *(Entry(str(count)) for count in astuple(found[model.name])))
         for model in experiment.models
     )
     return Table(
