@@ -28,7 +28,7 @@ from benchmarks.protocol import (
     training_rows,
     tuned_parameters,
 )
-from benchmarks.records import add_records
+from benchmarks.records import borrow_records
 from benchmarks.report import print_machine, print_table, print_target, progress, seconds
 from benchmarks.results import MEASURES, STORE, Group, Store, mean_of, paired, print_groups, print_paired
 
@@ -66,10 +66,10 @@ The splits share rows, so that the true error is larger.
 def main() -> None:
     options = _options()
     store = Store(options.store)
+    if options.records:
+        borrow_records(store, options.records, options.label)
     if not options.report:
         _drop(store, options)
-    if options.records:
-        add_records(store, options.records, options.label)
     if options.time:
         if not options.report:
             time_fits(store, _load(options.sets), options.label)

@@ -12,19 +12,18 @@ from benchmarks.protocol import MODELS, TRAINING_ROWS
 from benchmarks.results import MEASURES, Key, Store
 from isbor.experiments.record_files import read_record_lines
 
-__all__ = ["add_records"]
+__all__ = ["borrow_records"]
 
 _KEYS = {"isbor": "isbor", "isbor-evidence": "isbor-rbf"}  # of the study's models, here
 
 
-def add_records(store: Store, file: Path, label: str) -> None:
-    """Add what the store does not have."""
+def borrow_records(store: Store, file: Path, label: str) -> None:
+    """Let the store have them while this run lasts."""
     for record in read_record_lines(file).values():
         if not (record.ok and record.model in _KEYS and record.n_train == TRAINING_ROWS.get(record.task)):
             continue
         key = Key("paper", record.task, MODELS[_KEYS[record.model]].name, record.split, label)
-        if key not in store:
-            measures = {measure: record.metrics[measure] for measure in MEASURES}
-            measures["vectors"] = np.nan if record.vectors is None else record.vectors
-            measures["seconds"] = measures["cpu_seconds"] = record.seconds["fit"]
-            store.add(key, measures | {"rows": record.n_train})
+        measures = {measure: record.metrics[measure] for measure in MEASURES}
+        measures["vectors"] = np.nan if record.vectors is None else record.vectors
+        measures["seconds"] = measures["cpu_seconds"] = record.seconds["fit"]
+        store.borrow(key, measures | {"rows": record.n_train})

@@ -79,6 +79,10 @@ class Store:
         self._append(key, measures)
         self._results[key] = measures
 
+    def borrow(self, key: Key, measures: Measures) -> None:
+        """Have a result from elsewhere for this run, unless the store has its own. Nothing is written."""
+        self._results.setdefault(key, {name: float(value) for name, value in measures.items()})
+
     def drop(self, condition: Callable[[Key], bool]) -> None:
         """Forget the results whose keys meet the condition."""
         for key in [key for key in self._results if condition(key)]:
