@@ -320,7 +320,10 @@ def test_class_weights_count_in_partial_fit(rows):
     assert_array_equal(by_class.latent(X), by_row.latent(X))
 
 
-# --- Hard problems; the named ones with implicit constraints are in test_systems.py -------------------------
+# --- Hard problems -----------------------------------------------------------------------------------------
+
+
+LONG_PATHS = ("50 classes", "50 ordered classes", "10,000 columns")
 
 
 def check(model, X):
@@ -328,16 +331,32 @@ def check(model, X):
     assert_allclose(p.sum(axis=1), 1.0)
     assert np.all(p >= 0)
     assert not np.isnan(model.predict_log_proba(X)).any()
+    check_machine(model, X)
+
+
+def check_machine(model, X):
     for value in (model.latent(X), model.decision_function(X), model.thresholds_, model.dual_coef_):
         assert np.all(np.isfinite(value))
     assert np.all(np.diff(model.thresholds_) >= 0)
     assert set(model.predict(X)) <= set(model.classes_)
 
 
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        pytest.param(X, y, id=name, marks=[pytest.mark.slow] if name in LONG_PATHS else [])
+        for name, X, y in named_problems()
+    ],
+)
+def test_named_problem(X, y):
+    check_machine(ISVOR(probability=False).fit(X, y), X)
+
+
 @pytest.mark.slow
+@both_constraints
 @pytest.mark.parametrize(("X", "y"), [pytest.param(X, y, id=name) for name, X, y in named_problems()])
-def test_named_problem_with_adjacent_constraints(X, y):
-    check(ISVOR(constraints="adjacent").fit(X, y), X)
+def test_named_problem_with_probabilities(X, y, constraints):
+    check(ISVOR(constraints=constraints).fit(X, y), X)
 
 
 @pytest.mark.parametrize("seed", range(20))

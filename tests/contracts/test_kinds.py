@@ -39,7 +39,7 @@ def fits(two_of_six):
 def test_irrelevant_features_are_found_out(fits):
     for kind in (ARD, MIXED):
         share = []
-        for seed in range(8):
+        for seed in range(4):
             relevance = ISBOR(**kind).fit(*draw_two_of_six(seed)[:2]).feature_relevance_
             assert_allclose(relevance.sum(), 1.0)
             share.append(relevance[:2].sum())
