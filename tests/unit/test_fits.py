@@ -11,7 +11,6 @@ from isbor.fits import Fit
 from isbor.inputs import canonical_rows
 from isbor.kinds import KINDS, Plan, Table, fit_kind, fit_kinds
 from isbor.predictive import class_probabilities
-from isbor.relevance import feature_relevance
 
 PLAN = Plan(
     gamma=None,
@@ -86,21 +85,6 @@ def test_the_unit_of_a_score_does_not_matter(table, fits):
         class_probabilities(plain.score(X), plain.thresholds),
         rtol=1e-9,
     )
-
-
-def test_slopes_of_the_average(table, average):
-    """Finite differences of the average along a column and its warp together, each in units of its spread."""
-    latent = average.latent(150.0)
-    prepared = latent.prepare.widen(table.rows.X)
-    step = 1e-5 * prepared.std(axis=0)
-    slopes = []
-    for j in range(4):
-        along = np.where(latent.prepare.source == j, step, 0.0)
-        ahead, behind = (latent.prepared_score(prepared + s).mean for s in (along, -along))
-        slopes.append(np.mean((ahead - behind) ** 2))
-    assert slopes[1] == 0.0
-    relevance = feature_relevance(latent, table.rows, FEATURE, 4)
-    assert_allclose(relevance, slopes / np.sum(slopes), atol=1e-6)
 
 
 def test_an_average_is_less_sure_than_the_mean_of_its_models(table, fits, average):

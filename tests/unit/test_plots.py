@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from isbor import GPOR, ISBOR, KDLOR, SBOR
+from isbor import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR
 from isbor.datasets import make_saddle
 from isbor.plots import LatentDisplay
 
@@ -45,6 +45,16 @@ def wide_data(data):
 @pytest.fixture(scope="module")
 def wide_model(wide_data):
     return ISBOR(gamma=0.05, patience=0).fit(*wide_data)
+
+
+def mixed_table(n=120):
+    """Grades by a category, two numbers, of which the first has missing cells, and a number that is not."""
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, n))
+    kind = rng.choice(["a", "b", "c"], n, p=[0.2, 0.5, 0.3])
+    y = np.digitize(x + z + (kind == "a") + 0.3 * rng.normal(size=n), [-0.5, 0.5])
+    x[:10] = np.nan
+    return pd.DataFrame({"kind": kind, "x": x, "z": z}), y
 
 
 def hand_made(**changes):
@@ -126,6 +136,32 @@ def test_columns_by_name(wide_data):
     assert by_name.ax_.get_xlabel() == "east"
     assert by_name.ax_.get_ylabel() == "north"
     assert_array_equal(by_name.score, by_number.score)
+
+
+@pytest.mark.parametrize("basis", ["rbf", "mixed"])
+def test_vectors_are_shown_at_their_own_features_where_these_have_more_columns(basis):
+    table, y = mixed_table()
+    model = ISBOR(basis=basis).fit(table, y)
+    columns = [model._table.names.index(name) for name in ("z", "x")]
+    display = LatentDisplay.from_estimator(
+        model, table.dropna(), y[10:], features=("z", "x"), grid_resolution=9
+    )
+    assert_array_equal(display.vectors, model.relevance_vectors_[:, columns])
+    assert_array_equal(display.rows, table[["z", "x"]][10:])
+    assert list(display.feature_names) == ["z", "x"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [ISBOR(basis="rbf"), SBOR(gamma=0.2), GPOR(gamma=0.2), KDLOR(), SVOR(), ISVOR()],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_categories_that_are_not_shown_are_held_at_their_most_frequent_level(other):
+    table, y = mixed_table()
+    model = clone(other).fit(table, y)
+    display = LatentDisplay.from_estimator(model, table[10:], features=(1, 2), grid_resolution=9)
+    grid = pd.DataFrame({"kind": "b", "x": display.xx.ravel(), "z": display.yy.ravel()})
+    assert_allclose(display.score.ravel(), model.latent(grid), rtol=1e-12)
 
 
 # --- What is drawn ----------------------------------------------------------------------------------------
@@ -228,6 +264,32 @@ def test_two_different_features_are_needed(model, data, features):
 def test_features_must_exist(model, data, features):
     with pytest.raises(ValueError, match=r"the model has 2 feature\(s\).*from 0 to 1"):
         LatentDisplay.from_estimator(model, data[0], features=features)
+
+
+def test_axes_need_numbers():
+    table, y = mixed_table()
+    model = ISBOR(gamma=0.1, patience=0).fit(table, y)
+    with pytest.raises(
+        ValueError, match=r"'kind' held categories .*'a', 'b', 'c'.*features are \['x', 'z'\]"
+    ):
+        LatentDisplay.from_estimator(model, table[10:])
+
+
+def test_missing_cells_cannot_be_shown():
+    table, y = mixed_table()
+    model = ISBOR(gamma=0.1, patience=0).fit(table, y)
+    message = r"missing cells in 8 row\(s\), the first row 0, of \['x'\].*dropna"
+    with pytest.raises(ValueError, match=message):
+        LatentDisplay.from_estimator(model, table[2:], y[2:], features=("x", "z"))
+    with pytest.raises(ValueError, match=message):  # where the model would take the mean without a mark
+        complete = ISBOR(gamma=0.1, patience=0).fit(table[10:], y[10:])
+        LatentDisplay.from_estimator(complete, table[2:], features=("x", "z"))
+    X = table[["x", "z"]].to_numpy()
+    marked = ISBOR(gamma=0.1, patience=0, missing="indicator").fit(X, y)
+    with pytest.raises(
+        ValueError, match=r"missing cells in 10 row\(s\), the first row 0, of \['feature 0'\]"
+    ):
+        LatentDisplay.from_estimator(marked, X)
 
 
 def test_one_feature_is_not_enough(data):

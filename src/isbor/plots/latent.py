@@ -1,17 +1,19 @@
 """The latent score over two features."""
 
-import warnings
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from isbor.arrays import FloatArray, IntArray, LabelArray
+from isbor.columns import data_frame, read_column
 from isbor.labels import rank_labels
 from isbor.plots.common import COLOUR_MAP, new_axes, require_matplotlib
+from isbor.tables import TableEncoding
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -127,13 +129,14 @@ class LatentDisplay:
         estimator : ISBOR or another estimator of this package
             A fitted model. The score of a `GPOR` is made of all rows, and none are marked.
         X : array-like of shape (n_samples, n_features)
-            The grid spans the range of these rows. Features that are not shown are held at their mean over
-            them; a vector is shown at its own two features, whatever its others are.
+            Rows without missing cells. The grid spans their range. Features that are not shown are held at
+            their mean, categories at their most frequent level; a vector is shown at its own two features,
+            whatever its others are, and where one of the two was missing at its mean in training.
         y : array-like of shape (n_samples,), default=None
             Labels. If given, the rows are drawn as small points coloured by class, dark for the lowest and
             light for the highest: a row that the model gets wrong differs from the others of its region.
         features : tuple of two int or str, default=(0, 1)
-            Columns to show, by number or by name, the horizontal axis first.
+            Columns of numbers to show, by number or by name, the horizontal axis first.
         grid_resolution : int, default=200
             Points of the grid along each axis.
         ax : matplotlib Axes, default=None
@@ -147,17 +150,21 @@ class LatentDisplay:
         _check_latent_model(estimator)
         if grid_resolution < 2:
             raise ValueError(f"grid_resolution is {grid_resolution}; at least 2 points an axis are needed.")
-        table: FloatArray = validate_data(estimator, X, reset=False, dtype=np.float64)
+        table: TableEncoding = estimator._table
+        encoded = table(estimator, X)
         names = _feature_names(estimator)
-        columns = _column_numbers(features, names)
+        _check_complete(X, names)
+        numbers = _feature_numbers(features, names)
+        _check_numeric(numbers, names, table)
         codes = None
         if y is not None:
-            check_consistent_length(table, y)
+            check_consistent_length(encoded, y)
             codes = rank_labels(y, estimator.classes_)
 
-        shown = table[:, columns]
+        columns = np.searchsorted(table.feature, numbers)  # the value comes before the mark of missing cells
+        shown = encoded[:, columns]
         xx, yy = _grid(shown, grid_resolution)
-        points = np.tile(table.mean(axis=0), (xx.size, 1))
+        points = np.tile(_typical_row(encoded, table), (xx.size, 1))
         points[:, columns] = np.stack([xx.ravel(), yy.ravel()], axis=1)
         vectors, coef, vectors_name = _vectors_of(estimator)
         display = cls(
@@ -169,7 +176,7 @@ class LatentDisplay:
             vectors=vectors[:, columns],
             coef=coef,
             vectors_name=vectors_name,
-            feature_names=[names[column] for column in columns],
+            feature_names=[names[number] for number in numbers],
             rows=None if codes is None else shown,
             codes=codes,
         )
@@ -318,7 +325,7 @@ def _vectors_of(estimator: Any) -> tuple[FloatArray, FloatArray, str]:
         return estimator.relevance_vectors_, estimator.coef_, "relevance vectors"
     if hasattr(estimator, "support_vectors_"):
         return estimator.support_vectors_, estimator.dual_coef_, "support vectors"
-    return np.empty((0, estimator.n_features_in_)), np.empty(0), "vectors"
+    return np.empty((0, len(estimator._table.feature))), np.empty(0), "vectors"
 
 
 def _feature_names(estimator: Any) -> list[str]:
@@ -326,8 +333,8 @@ def _feature_names(estimator: Any) -> list[str]:
     return list(getattr(estimator, "feature_names_in_", numbered))
 
 
-def _column_numbers(features: Sequence[int | str], names: list[str]) -> list[int]:
-    """Return the two columns as numbers, checked."""
+def _feature_numbers(features: Sequence[int | str], names: list[str]) -> list[int]:
+    """Return the two features as numbers, checked."""
     found = f"features is {features!r}; "
     if len(features) != 2 or len(set(features)) != 2:
         raise ValueError(f"{found}two different columns are needed, for instance (0, 1).")
@@ -343,6 +350,47 @@ def _column_numbers(features: Sequence[int | str], names: list[str]) -> list[int
     return [int(column) for column in columns]
 
 
+def _check_numeric(numbers: list[int], names: list[str], table: TableEncoding) -> None:
+    """Raise ValueError if a feature that is to be an axis was a category in training."""
+    numeric = [name for name, levels in zip(names, table.levels, strict=True) if levels is None]
+    for number in numbers:
+        levels = table.levels[number]
+        if levels is not None:
+            raise ValueError(
+                f"{names[number]!r} held categories in training, such as {list(levels[:3])}; both axes need "
+                f"numbers. The numeric features are {numeric}: give two of them as `features`, or turn the "
+                "category into a number before fit."
+            )
+
+
+def _check_complete(X: object, names: list[str]) -> None:
+    """Raise ValueError if a table that a model accepts has missing cells: they have no place on an axis."""
+    frame = data_frame(X)
+    if frame is None:
+        missing = np.isnan(np.asarray(X, dtype=np.float64))
+    else:
+        cells = [read_column(column, name) for column, name in zip(frame.iter_columns(), names, strict=True)]
+        missing = np.stack([np.isnan(column.cells) for column in cells], axis=1)
+    if missing.any():
+        rows = np.flatnonzero(missing.any(axis=1))
+        affected = [names[column] for column in np.flatnonzero(missing.any(axis=0))]
+        raise ValueError(
+            f"X has missing cells in {len(rows)} row(s), the first row {rows[0]}, of {affected}; the picture "
+            "needs rows without any. Drop those rows from X and y, for instance with X.dropna()."
+        )
+
+
+def _typical_row(encoded: FloatArray, table: TableEncoding) -> FloatArray:
+    """Return the means of numbers and the most frequent levels of categories, as an encoded row."""
+    row: FloatArray = encoded.mean(axis=0)
+    for number, levels in enumerate(table.levels):
+        if levels is not None:
+            own = table.feature == number
+            patterns, counts = np.unique(encoded[:, own], axis=0, return_counts=True)
+            row[own] = patterns[np.argmax(counts)]
+    return row
+
+
 def _grid(shown: FloatArray, resolution: int) -> tuple[FloatArray, FloatArray]:
     """Return a grid over the range of two columns and a little more."""
     low, high = shown.min(axis=0), shown.max(axis=0)
@@ -352,11 +400,11 @@ def _grid(shown: FloatArray, resolution: int) -> tuple[FloatArray, FloatArray]:
     return xx, yy
 
 
-def _scores(estimator: Any, points: FloatArray) -> FloatArray:
-    """Return the latent scores of points made here, which are in the right order but have no names."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        score: FloatArray = estimator.latent(points)
+def _scores(estimator: Any, encoded: FloatArray) -> FloatArray:
+    """Return the latent scores of rows that are encoded already."""
+    reader = copy(estimator)
+    reader._check_rows = lambda rows: rows
+    score: FloatArray = reader.latent(encoded)
     return score
 
 
