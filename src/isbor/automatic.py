@@ -33,6 +33,7 @@ _FOLDED_ROWS = 2500  # with more rows, one part is held back
 _COMPARED_ROWS = 2000  # that each kind is then fitted to
 _HELD_ROWS = 4000
 _FEWEST_ROWS = 40  # with fewer, the simplest kind is taken
+_FEWEST_OF_CLASS = 6  # rows; of a class with fewer none is held back
 _SHARED_METRIC_ROWS = 2500  # with more, the kind "ard" is not tried
 _SEARCHED_COLUMNS = 1000  # with more, the kind "mixed" is not tried
 # In standard errors of the difference between two scores:
@@ -57,7 +58,7 @@ class KindTrial:
         return _in_words(self.kinds)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Selection:
     """The kinds that were compared, and what came of it."""
 
@@ -73,13 +74,22 @@ class Selection:
     def __str__(self) -> str:
         lines = [f"{self.kind}: {self.reason}"]
         if self.trials:
-            lines.append(f"{'kind':20}{'log score':>10}{'deficit':>10}{'std. error':>12}{'vectors':>9}")
-        lines += [
-            f"{trial.kind:20}{trial.score:10.4f}{trial.deficit:10.4f}{trial.standard_error:12.4f}"
-            f"{trial.n_vectors:9.1f}"
-            for trial in self.trials
-        ]
+            header = f"{'kind':20}{'log score':>10}{'deficit':>10}{'std. error':>12}{'vectors':>9}"
+            lines.append(header + (f"{'folds':>7}" if self._is_uneven else ""))
+        for trial in self.trials:
+            line = f"{trial.kind:20}{trial.score:10.4f}{trial.deficit:10.4f}{trial.standard_error:12.4f}"
+            line += f"{trial.n_vectors:9.1f}"
+            lines.append(line + (f"{trial.n_fits:7}" if self._is_uneven else ""))
+        if self._is_uneven:
+            lines.append("Deficits are on the folds that a kind shares with the best one.")
         return "\n".join(lines)
+
+    __repr__ = __str__
+
+    @property
+    def _is_uneven(self) -> bool:
+        """Whether a kind was given up, so that scores are not of the same rows."""
+        return len({trial.n_fits for trial in self.trials}) > 1
 
 
 def _in_words(kinds: Sequence[Kind]) -> str:
@@ -98,8 +108,9 @@ def choose_kinds(
     rows = table.rows
     n = len(rows)
     if n < _FEWEST_ROWS:
-        reason = f"{n} distinct rows are too few to compare kinds; this is the simplest."
-        return Selection(("rbf",), (), reason), None
+        return _simplest(f"{n} distinct rows are too few to compare kinds"), None
+    if len(np.unique(rows.y[_in_large_classes(rows.y)])) < 2:
+        return _simplest(f"no two classes have {_FEWEST_OF_CLASS} distinct rows, to hold some back"), None
     parts = list(_folds(rows) if n <= _FOLDED_ROWS else _one_part(rows))
     members = 2 if plan.n_members is None else plan.n_members
     quick = replace(plan, patience=0, n_members=members, preliminary=True)
@@ -109,7 +120,7 @@ def choose_kinds(
     fits: dict[Kind, Fit] = {}
     for train, train_weight, test, test_weight in parts:
         training = table.with_rows(replace(rows.take(train), weight=train_weight))
-        held = replace(rows.take(test), weight=test_weight)
+        held = training.read(replace(rows.take(test), weight=test_weight))
         fits = {}
         for kind in kinds:
             start = fits.get("rbf") if kind == "ard" else None
@@ -122,6 +133,11 @@ def choose_kinds(
     if len(parts) > 1:
         return selection, None
     return selection, fits[selection.kinds[0]].renumbered(parts[0][0])
+
+
+def _simplest(why: str) -> Selection:
+    """Return the verdict where kinds cannot be compared."""
+    return Selection(("rbf",), (), f"{why}; this is the simplest.")
 
 
 def _averages(kinds: Sequence[Kind], most: int) -> list[tuple[Kind, ...]]:
@@ -255,4 +271,4 @@ def _split(kept: FloatArray, held: FloatArray) -> _Part:
 def _in_large_classes(y: IntArray) -> NDArray[np.bool_]:
     """Return which rows may be held back: a class must stay in training."""
     counts = np.bincount(y)
-    return counts[y] >= 2 * _FOLDS
+    return counts[y] >= _FEWEST_OF_CLASS

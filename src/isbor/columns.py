@@ -15,12 +15,21 @@ import numpy as np
 
 from isbor.arrays import FloatArray
 
-__all__ = ["Column", "Level", "as_numbers", "as_positions", "data_frame", "holds_numbers", "read_column"]
+__all__ = [
+    "UNSEEN",
+    "Column",
+    "Level",
+    "as_numbers",
+    "as_positions",
+    "data_frame",
+    "holds_numbers",
+    "read_column",
+]
 
 Level: TypeAlias = str | bool | int | float
 _Kind: TypeAlias = Literal["strings", "booleans", "numbers"]
 
-_UNSEEN = -1.0  # in the place of a level that training did not have
+UNSEEN = -1.0  # in the place of a level that training did not have
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +43,15 @@ class Column:
 
 def data_frame(X: object) -> nw.DataFrame[Any] | None:
     """Return X as a data frame if it is one."""
-    table: Any = nw.from_native(X, pass_through=True)
+    try:
+        table: Any = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        names = list(getattr(X, "columns", ()))
+        twice = sorted({str(name) for name in names if names.count(name) > 1})
+        raise ValueError(
+            f"X has several columns of one name: {', '.join(map(repr, twice))}; each needs its own. Rename "
+            "or drop them."
+        ) from None
     if isinstance(table, nw.LazyFrame) and not hasattr(X, "__array__"):
         raise TypeError(
             f"X is of type {type(X).__name__}, whose rows are yet to be computed; rows are needed. "
@@ -134,7 +151,7 @@ def as_positions(column: Column, levels: tuple[Level, ...], where: str) -> Float
             f"{levels[0]!r}. Convert the column to {needed}."
         )
     place = {level: float(i) for i, level in enumerate(levels)}
-    return _take(np.array([place.get(level, _UNSEEN) for level in found]), cells)
+    return _take(np.array([place.get(level, UNSEEN) for level in found]), cells)
 
 
 def _take(values: FloatArray, positions: FloatArray) -> FloatArray:

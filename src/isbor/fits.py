@@ -54,8 +54,8 @@ class Fit:
         """
         if len(fits) == 1:
             return fits[0]
-        # The most adaptive kind sees all columns that vary, and their warps.
-        prepared = fits[-1].preparation
+        # The most adaptive kind sees the columns that vary and their warps, others may see all columns.
+        prepared = fits[-1].preparation.with_all_columns()
         precision = np.array([1.0 / (1.0 + fit.score_moments(rows, workers)[1]) for fit in fits])
         scales = np.sqrt(precision / precision.mean()).tolist()
         return cls(
@@ -109,13 +109,12 @@ class Fit:
         return mean, float(share @ (score - mean) ** 2)
 
     def _over(self, preparation: Preparation) -> tuple[SparseModel, ...]:
-        """Return the models as functions of the columns of a preparation that has all of theirs."""
+        """Return the models as functions of the columns of a preparation that has all that matter to them."""
         if preparation is self.preparation:
             return self.models
-        columns = preparation.plain_columns()
-        sources = preparation.source[columns]
+        columns, places = self.preparation.places_in(preparation)
         return tuple(
-            replace(model, functions=model.functions.moved(sources, columns, len(preparation.source)))
+            replace(model, functions=model.functions.moved(columns, places, len(preparation.source)))
             for model in self.models
         )
 

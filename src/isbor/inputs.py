@@ -9,12 +9,14 @@ or subsamples means taking the first rows.
 
 Features are standardised by the rows' weighted mean and standard deviation; a constant feature says
 nothing and gets factor zero. The columns of a category are scaled together, so that the mean squared
-distance between two rows is that of any other feature, 2: then a rare level is no further away than others.
+distance between two rows is that of any other feature, 2: then a rare level is no further away than others,
+nor is one that training rows do not have.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isbor.arrays import FloatArray, IntArray
 
@@ -23,10 +25,16 @@ __all__ = ["Scaling", "TrainingRows", "canonical_rows"]
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """x → (x - mean) · factor, feature by feature."""
+    """x → (x - mean) · factor, column by column."""
 
     mean: FloatArray  # (d,)
     factor: FloatArray  # (d,), one over the standard deviation; 0 for a constant feature
+    varying: NDArray[np.bool_]  # (d,) whether training rows differ there
+
+    @classmethod
+    def identity(cls, n_columns: int) -> "Scaling":
+        """Return the scaling that leaves rows as they are."""
+        return cls(np.zeros(n_columns), np.ones(n_columns), np.ones(n_columns, dtype=np.bool_))
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return the scaled rows, a new array."""
@@ -66,13 +74,18 @@ class TrainingRows:
     def in_fewer_dimensions(self) -> "TrainingRows":
         """Return the rows in at most n dimensions, all distances between them as they were.
 
-        n points span no more; with more features than rows this saves nearly all of the work.
+        n points span no more; with more features than rows this saves nearly all of the work. Columns in
+        which no row differs go as well.
         """
-        n, d = self.X.shape
+        varying = np.ptp(self.X, axis=0) > 0.0
+        rows = self
+        if varying.any() and not varying.all():
+            rows = replace(self, X=np.ascontiguousarray(self.X[:, varying]))
+        n, d = rows.X.shape
         if d <= n:
-            return self
-        _, triangle = np.linalg.qr(self.X.T)
-        return replace(self, X=np.ascontiguousarray(triangle.T))
+            return rows
+        _, triangle = np.linalg.qr(rows.X.T)
+        return replace(rows, X=np.ascontiguousarray(triangle.T))
 
 
 def canonical_rows(
@@ -158,4 +171,8 @@ def _standardise(X: FloatArray, weight: FloatArray, category: IntArray | None) -
     X /= np.where(varying, spread, 1.0)
     factor = np.zeros_like(unit)
     factor[varying] = 1.0 / (unit * spread)[varying]
-    return Scaling(mean, factor)
+    if category is not None:
+        for number in np.unique(category[(category >= 0) & varying]):
+            of_category = category == number
+            factor[of_category & ~varying] = factor[of_category & varying][0]
+    return Scaling(mean, factor, varying)

@@ -60,9 +60,31 @@ class Table:
     feature: IntArray  # (d,) the feature that each column belongs to
     categorical: NDArray[np.bool_]  # (d,)
 
+    @property
+    def scale_groups(self) -> IntArray:
+        """Number, by column, of the scale that it shares with others: the levels of a category have one."""
+        alone = len(self.feature) + np.arange(len(self.feature))
+        return np.where(self.categorical, self.feature, alone)
+
     def with_rows(self, rows: TrainingRows) -> "Table":
         """Return the table of other rows."""
         return replace(self, rows=rows)
+
+    def read(self, rows: TrainingRows) -> TrainingRows:
+        """Return other rows as if the levels that this table's rows lack had never been seen.
+
+        The last column of a category marks such levels.
+        """
+        X = rows.X.copy()
+        constant = self.rows.X[0]
+        lacking = self.categorical & (self.rows.X == constant).all(axis=0)
+        last = np.append(self.feature[1:] != self.feature[:-1], True)
+        for column in np.flatnonzero(lacking & ~last):
+            new = np.flatnonzero(X[:, column] != constant[column])
+            X[new, column] = constant[column]
+            mark = np.searchsorted(self.feature, self.feature[column], side="right") - 1
+            X[new, mark] = self.scaling.factor[mark]
+        return replace(rows, X=X)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +215,7 @@ def _fit_shared_metric(
     for _ in range(_SCALE_ROUNDS):
         before = model.objective(plan.size_prior)
         model, _ = solve_gram(sample, dictionary, model, quick, workers, recorder)
-        scaled = share_metric(sample, model, _SCALE_STEPS, workers)
+        scaled = share_metric(sample, model, table.scale_groups, _SCALE_STEPS, workers)
         recorder.record_whole("ascent", model, scaled, plan.size_prior)
         if scaled is not model:
             dictionary = RowDictionary(rows, scaled.functions.metric[0])
@@ -287,8 +309,7 @@ def _width(
     """Choose a width by evidence, if it is not given."""
     if plan.gamma is not None:
         return None, ()
-    varying = table.scaling.factor > 0
-    n_features = max(1, len(np.unique(table.feature[varying])))
+    n_features = max(1, len(np.unique(table.feature[table.scaling.varying])))
     settings = replace(_gram_settings(rows, plan), max_functions=np.inf)
     return choose_width(rows, n_features, settings, workers, callback)
 

@@ -5,9 +5,9 @@ What a training table holds decides what its columns become, and every later tab
 =============  ===========================================================================================
 a number       one column; a missing cell takes the mean of the column's values in training, and a column
                that marks such cells is added if the training table has any
-a category     a column of zeros and ones for each level that occurs in training, and one for missing cells
-               if the training table has any; a level that is new, or a missing cell where training had
-               none, is a row of zeros
+a category     a column of zeros and ones for each level that occurs in training, one for missing cells if
+               the training table has any, and one for levels that are new, or a missing cell where training
+               had none: it is as far from all levels as they are from each other
 an ordered     the same, and a column with the place of the level among those of training, if they are three
 category       or more; where it has none, the mean place
 =============  ===========================================================================================
@@ -18,10 +18,10 @@ levels stand in the order they are declared in (pandas ``category``, polars ``En
 are those of pandas that say so, and polars ``Enum``. Arrays hold numbers only.
 
 Nothing here is scaled: `isbor.inputs` does that, and treats the columns of one category (`feature` says which
-they are) as one feature. Means and levels are those of all rows, whatever their weights, and do not depend on
-the order of rows.
+they are) as one feature. A row of weight 2 is the row twice, and one of weight zero is as if it came later.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -33,11 +33,22 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from isbor.arrays import FloatArray, IntArray
-from isbor.columns import Column, Level, as_numbers, as_positions, data_frame, holds_numbers, read_column
+from isbor.columns import (
+    UNSEEN,
+    Column,
+    Level,
+    as_numbers,
+    as_positions,
+    data_frame,
+    holds_numbers,
+    read_column,
+)
 
 __all__ = ["Missing", "TableEncoding", "learn_table"]
 
 Missing: TypeAlias = Literal["auto", "indicator", "error"]
+
+_FEW_ROWS = 20  # of so many each may well have its own level
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +88,7 @@ class TableEncoding:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What to call each encoded column: "age", "age missing", "color=red", "color missing"."""
+        """What to call each encoded column: "age", "age missing", "color=red", "color new"."""
         names: list[str] = []
         for j, levels in enumerate(self.levels):
             # Features without names are called as scikit-learn does.
@@ -85,6 +96,7 @@ class TableEncoding:
             names += [name] if levels is None else [f"{name}={level}" for level in levels]
             names += [f"{name} place"] if self.ranked[j] else []
             names += [f"{name} missing"] if self.indicator[j] else []
+            names += [] if levels is None else [f"{name} new"]
         return tuple(names)
 
     def __call__(self, estimator: BaseEstimator, X: object) -> FloatArray:
@@ -126,7 +138,7 @@ class TableEncoding:
     @property
     def _widths(self) -> IntArray:
         """Number of columns that each feature becomes."""
-        levels = np.array([1 if levels is None else len(levels) for levels in self.levels])
+        levels = np.array([1 if levels is None else len(levels) + 1 for levels in self.levels])
         return levels + self.ranked + self.indicator
 
     def _encode(self, cells: FloatArray) -> FloatArray:
@@ -140,19 +152,23 @@ class TableEncoding:
             start = stop - widths[j]
             if levels is None:
                 matrix[:, start] = np.where(absent[:, j], self.fill[j], cells[:, j])
+                marks = start + 1
             else:
                 seen = np.flatnonzero(cells[:, j] >= 0)  # neither missing nor new
                 matrix[seen, start + cells[seen, j].astype(np.intp)] = 1.0
+                marks = start + len(levels) + self.ranked[j]
                 if self.ranked[j]:
-                    matrix[:, start + len(levels)] = self.fill[j]
-                    matrix[seen, start + len(levels)] = cells[seen, j]
+                    matrix[:, marks - 1] = self.fill[j]
+                    matrix[seen, marks - 1] = cells[seen, j]
+                is_new = np.flatnonzero(~(cells[:, j] >= 0) & ~(absent[:, j] & self.indicator[j]))
+                matrix[is_new, stop - 1] = 1.0
             if self.indicator[j]:
-                matrix[:, stop - 1] = absent[:, j]
+                matrix[:, marks] = absent[:, j]
         return matrix
 
 
 def learn_table(
-    estimator: BaseEstimator, X: object, missing: Missing = "auto"
+    estimator: BaseEstimator, X: object, missing: Missing = "auto", weight: FloatArray | None = None
 ) -> tuple[TableEncoding, FloatArray]:
     """Return how tables like X become matrices, and the matrix of X.
 
@@ -166,6 +182,8 @@ def learn_table(
     missing : {"auto", "indicator", "error"}
         What to do with missing cells (NaN, None, null): "indicator" encodes them, "error" refuses them, and
         "auto" encodes them in data frames and refuses them in arrays. Infinite numbers are always refused.
+    weight : (n,), not negative
+        Of the rows; 1 by default.
 
     Examples
     --------
@@ -193,22 +211,61 @@ def learn_table(
         columns = _read_columns(estimator, X, frame, reset=True)
         cells = np.stack([column.cells for column in columns], axis=1)
         levels = tuple(column.levels for column in columns)
-        ranked = np.array([column.ordered and len(column.levels or ()) > 2 for column in columns])
+        ranked = np.array([column.ordered for column in columns])
     names = _feature_names(estimator)
     _check_cells(cells, names, type(estimator).__name__, missing, is_frame=frame is not None)
+    weight = np.ones(len(cells)) if weight is None else weight
+    training = weight > 0.0
     fill = np.full(len(levels), np.nan)
+    levels = tuple(_occurring(of_feature, cells[:, j], training) for j, of_feature in enumerate(levels))
     for j, of_feature in enumerate(levels):
+        ranked[j] &= len(of_feature or ()) > 2
         if of_feature is None or ranked[j]:
-            fill[j] = _mean(cells[:, j], _column(names, j))
-    indicator = np.asarray(np.isnan(cells).any(axis=0))
+            fill[j] = _mean(cells[training, j], weight[training], _column(names, j))
+        _warn_of_identifier(of_feature, int(training.sum()), _column(names, j))
+    indicator = np.asarray(np.isnan(cells[training]).any(axis=0))
     encoding = TableEncoding(names, levels, ranked, fill, indicator, missing)
     return encoding, encoding._encode(cells)
 
 
+def _occurring(
+    levels: tuple[Level, ...] | None, cells: FloatArray, rows: NDArray[np.bool_]
+) -> tuple[Level, ...] | None:
+    """Return the levels that some rows have, and count the cells by them, in place; others become new."""
+    if levels is None or rows.all():
+        return levels
+    present = ~np.isnan(cells)
+    kept = np.unique(cells[rows & present]).astype(np.intp)
+    place = np.full(len(levels), UNSEEN)
+    place[kept] = np.arange(len(kept))
+    cells[present] = place[cells[present].astype(np.intp)]
+    return tuple(levels[position] for position in kept)
+
+
+def _warn_of_identifier(levels: tuple[Level, ...] | None, n_rows: int, where: str) -> None:
+    """Warn of a category in which most rows have levels of their own: nothing can be learned from it."""
+    if levels is not None and n_rows >= _FEW_ROWS and len(levels) > n_rows / 2:
+        warnings.warn(
+            f"X holds {len(levels)} different levels, such as {levels[0]!r}, in {where}, of {n_rows} rows. "
+            "Convert numbers that are stored as text, for instance with pandas.to_numeric, and drop "
+            "identifiers.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
 def _numeric_cells(estimator: BaseEstimator, X: object, *, reset: bool) -> FloatArray:
-    checked: FloatArray = validate_data(
-        estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, order="C"
-    )
+    try:
+        checked: FloatArray = validate_data(
+            estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, order="C"
+        )
+    except ValueError as error:
+        if not str(error).startswith("could not convert string to float"):
+            raise
+        raise ValueError(
+            f"{error}: X is an array, and in arrays {type(estimator).__name__} needs numbers. Pass a data "
+            "frame, where columns of strings are categories."
+        ) from None
     return checked
 
 
@@ -252,15 +309,17 @@ def _check_cells(
     )
 
 
-def _mean(cells: FloatArray, where: str) -> float:
-    """Return the mean of the cells that are present, whatever the order of rows."""
-    values = np.sort(cells)  # a sum depends on its order; NaN comes last
-    values = values[: np.searchsorted(values, np.nan)]
-    if len(values) == 0:
+def _mean(cells: FloatArray, weight: FloatArray, where: str) -> float:
+    """Return the mean of the cells that are present, whatever the order of rows, or whether they repeat."""
+    present = np.flatnonzero(~np.isnan(cells))
+    if len(present) == 0:
         raise ValueError(f"X holds no value in {where}: all {len(cells)} cells are missing. Drop the column.")
+    values, place = np.unique(cells[present], return_inverse=True)
+    ascending = np.argsort(weight[present], kind="stable")  # a sum depends on its order
+    total = np.bincount(place[ascending], weight[present][ascending])
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = values.sum() / len(values)
-    return float(mean if np.isfinite(mean) else np.sum(values / len(values)))
+        mean = np.sum(values * total) / total.sum()
+    return float(mean if np.isfinite(mean) else np.sum(values * (total / total.sum())))
 
 
 def _feature_names(estimator: BaseEstimator) -> tuple[str, ...] | None:

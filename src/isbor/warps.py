@@ -88,9 +88,26 @@ class Preparation:
             wide[:, p] = scaled[:, j] if warp is None else warp(scaled[:, j])
         return wide
 
-    def plain_columns(self) -> IntArray:
-        """Return the prepared columns that are not warped."""
-        return np.flatnonzero([warp is None for warp in self.warps])
+    def with_all_columns(self) -> "Preparation":
+        """Return the preparation that has every column in which rows may differ, of training or later."""
+        missing = np.setdiff1d(np.flatnonzero(self.scaling.factor > 0.0), self.source)
+        if not len(missing):
+            return self
+        source = np.concatenate([self.source, missing])
+        order = np.argsort(source, kind="stable")
+        warps = (*self.warps, *(None,) * len(missing))
+        return replace(self, source=source[order], warps=tuple(warps[p] for p in order))
+
+    def places_in(self, other: "Preparation") -> tuple[IntArray, IntArray]:
+        """Return the columns that another preparation of the same table has, too, and their places there."""
+        place = {key: p for p, key in enumerate(other._keys())}
+        shared = [(p, place[key]) for p, key in enumerate(self._keys()) if key in place]
+        columns, places = np.array(shared, dtype=np.intp).reshape(-1, 2).T
+        return columns, places
+
+    def _keys(self) -> list[tuple[int, bool]]:
+        """Return what tells the prepared columns apart."""
+        return [(j, warp is None) for j, warp in zip(self.source.tolist(), self.warps, strict=True)]
 
     def centres(self, prepared: FloatArray, used: NDArray[np.bool_]) -> FloatArray:
         """Return points in the units of the table; where a feature is used in two ways the plain one counts.
@@ -117,8 +134,8 @@ def prepare(
     source: list[int] = []
     warps: list[Warp | None] = []
     columns = np.arange(rows.X.shape[1])
-    if warpable is not None and (scaling.factor > 0).any():
-        columns = columns[scaling.factor > 0]
+    if warpable is not None and scaling.varying.any():
+        columns = columns[scaling.varying]
     for j in columns.tolist():
         source.append(j)
         warps.append(None)

@@ -498,6 +498,11 @@ def test_bad_data_is_refused(X, y, error, message):
         ({"n_candidates": 0}, "'n_candidates' parameter"),
         ({"tol": 0.0}, "'tol' parameter"),
         ({"max_iter": 0}, "'max_iter' parameter"),
+        ({"basis": "mixed", "gamma": 3.0}, r"basis='mixed' was given with gamma=3\.0.*Leave one"),
+        ({"basis": "mixed", "metric": "ard"}, "basis='mixed' was given with metric='ard'"),
+        ({"basis": "mixed", "solver": "sequential"}, "basis='mixed' was given with solver='sequential'"),
+        ({"metric": "ard", "gamma": 3.0}, r"metric='ard' was given with gamma=3\.0"),
+        ({"metric": "ard", "solver": "sequential"}, "metric='ard' was given with solver='sequential'"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
 )
@@ -509,6 +514,8 @@ def test_bad_parameters_are_refused(arguments, message):
 def test_bad_weights_are_refused():
     with pytest.raises(ValueError, match="Negative values"):
         ISBOR().fit(X_OK, Y_OK, sample_weight=-np.ones(10))
+    with pytest.raises(ValueError, match=r"sum to 1e\+13; at most 1e\+12.*divide sample_weight"):
+        ISBOR().fit(X_OK, Y_OK, sample_weight=np.full(10, 1e12))
     with pytest.raises(ValueError, match=r"\b1 class|positive weight"):
         ISBOR().fit(X_OK, Y_OK, sample_weight=(Y_OK == 1).astype(float))
 

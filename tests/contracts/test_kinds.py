@@ -1,12 +1,15 @@
 """What the kinds of basis functions promise, and how one is chosen."""
 
 import pickle
+import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from isbor import ISBOR, kinds
+from isbor.automatic import KindTrial, Selection
 from isbor.metrics import log_loss, mean_absolute_error
 
 MIXED = {"basis": "mixed", "n_members": 2}
@@ -54,17 +57,16 @@ def test_own_metrics_beat_one_width_where_features_are_irrelevant(fits, two_of_s
     assert loss["ard"] < loss["rbf"] - 0.02
 
 
-def test_relevance_is_the_mean_squared_slope(fits, two_of_six):
-    """Finite differences of the score along each feature, in units of its spread."""
+def test_relevance_is_the_effect_of_taking_a_feature_from_another_row(fits, two_of_six):
     X = two_of_six[0]
-    for kind in ("rbf", "ard"):
-        model = fits[kind]
-        slopes = []
-        for j, spread in enumerate(X.std(axis=0)):
-            step = np.zeros(6)
-            step[j] = 1e-4 * spread
-            slopes.append(np.mean(((model.latent(X + step) - model.latent(X - step)) / 2e-4) ** 2))
-        assert_allclose(model.feature_relevance_, slopes / np.sum(slopes), atol=1e-3)
+    for model in fits.values():
+        effect = np.zeros(6)
+        for j in range(6):
+            for shift in range(1, len(X), 7):
+                other = X.copy()
+                other[:, j] = np.roll(X[:, j], shift)
+                effect[j] += np.mean((model.latent(other) - model.latent(X)) ** 2)
+        assert_allclose(model.feature_relevance_, effect / effect.sum(), atol=0.01)
 
 
 def test_the_default_chooses_and_says_why(two_of_six, fits):
@@ -108,6 +110,73 @@ def test_what_is_not_compared():
     tried = [trial.kinds for trial in ISBOR().fit(X[:, :1], y).selection_.trials]
     assert ("ard",) not in tried
     assert ("rbf",) in tried
+
+
+def test_kinds_are_not_compared_without_labels_to_hold_back():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    for y in (np.arange(50) % 10, np.r_[np.zeros(45), 1:6].astype(int)):
+        model = ISBOR().fit(X, y)
+        assert model.kind_ == "rbf"
+        assert "no two classes have 6 distinct rows" in repr(model.selection_)
+
+
+def test_a_constant_score_has_the_unit_of_the_noise():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)
+    model = ISBOR(basis="mixed", size_prior=50.0).fit(X, y)
+    assert model.n_relevance_ == 0
+    assert model.sigma_ == 1.0
+    assert_allclose(model.latent(X), 0.0, atol=1e-12)
+    assert np.all(np.abs(model.thresholds_) < 2)
+    assert_array_equal(model.feature_relevance_, 0.0)
+
+
+def test_kinds_that_were_given_up_are_told_apart():
+    held = KindTrial(("rbf",), -0.7, 0.0, 0.0, 3.0, n_fits=3)
+    given_up = KindTrial(("mixed",), -0.6, 0.2, 0.01, 9.0, n_fits=1)
+    text = repr(Selection(("rbf",), (held, given_up), "the best."))
+    assert re.search(r"^mixed +-0.6000 .* 1$", text, flags=re.MULTILINE)
+    assert "folds that a kind shares" in text
+    assert "folds" not in repr(Selection(("rbf",), (held,), "the best."))
+
+
+# --- Categories --------------------------------------------------------------------------------------------
+
+
+def draw_groups(seed, n, n_groups):
+    """Return a table whose groups mean nothing, its labels and the numbers of the groups."""
+    rng = np.random.default_rng(seed)
+    x, group = rng.normal(size=n), rng.integers(0, n_groups, n)
+    table = pd.DataFrame({"x": x, "group": [f"g{i}" for i in group]})
+    return table, np.digitize(x + 0.7 * rng.normal(size=n), [-0.5, 0.5]), group
+
+
+@pytest.mark.parametrize("kind", [{"basis": "rbf"}, ARD, MIXED], ids=["rbf", "ard", "mixed"])
+def test_groups_that_mean_nothing_do_little_harm(kind):
+    """Neither those that training knows nor, above all, those that it does not."""
+    table, y, group = draw_groups(2, 1600, 150)
+    train = np.arange(1600) < 300
+    model = ISBOR(**kind).fit(table[train], y[train])
+    without = ISBOR(**kind).fit(table.loc[train, ["x"]], y[train])
+    seen = np.isin(group, group[train])
+    for rows in (~train & seen, ~train & ~seen):
+        loss = log_loss(y[rows], model.predict_proba(table[rows]))
+        assert loss < log_loss(y[rows], without.predict_proba(table.loc[rows, ["x"]])) + 0.05
+
+
+def test_kinds_are_compared_on_groups_that_their_fits_did_not_see():
+    """Each held row has a group of its own: what a kind learned about the others' is of no use there."""
+    n = 150
+    x = np.random.default_rng(0).normal(size=n)
+    y = (x > 0).astype(int)
+    table = pd.DataFrame({"x": x, "row": pd.Categorical(range(n))})
+    with pytest.warns(UserWarning, match="150 different levels, such as 0, in column 'row', of 150 rows"):
+        model = ISBOR().fit(table, y)
+    scores = {trial.kinds: trial.score for trial in model.selection_.trials}
+    later = table.assign(row=pd.Categorical(range(n, 2 * n)))
+    assert_allclose(-log_loss(y, model.predict_proba(later)), scores[model.selection_.kinds], atol=0.2)
+    assert model.column_names_[0] == "x"
+    assert model.column_names_[-1] == "row new"
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_predictions_are_the_conditional_gaussian(infer):
     covariance = Covariance(2.0, np.array([1.0, 3.0]))
     K = covariance.gram(rows.X)
     posterior = infer(K, rows, CUTS).posterior
-    latent = ProcessScore(Scaling(np.zeros(2), np.ones(2)), rows.X, covariance, posterior, lapse=0.0)
+    latent = ProcessScore(Scaling.identity(2), rows.X, covariance, posterior, lapse=0.0)
     new = np.random.default_rng(1).normal(size=(7, 2))
     score = latent.score(new)
 
@@ -270,7 +270,7 @@ def test_labels_without_noise_lead_to_little_noise(infer):
     fit = fit_process(rows, infer, Plan(1))
     assert fit.covariance.amplitude > 20
     assert np.all(np.diff(fit.thresholds) > 0)
-    latent = ProcessScore(Scaling(np.zeros(1), np.ones(1)), rows.X, fit.covariance, fit.posterior, lapse=0.0)
+    latent = ProcessScore(Scaling.identity(1), rows.X, fit.covariance, fit.posterior, lapse=0.0)
     score = latent.score(rows.X)
     assert np.array_equal(np.searchsorted(fit.thresholds, score.mean), rows.y)
     assert np.all(np.isfinite(score.variance))

@@ -58,15 +58,15 @@ def arrow_table():
 
 
 NAMES = (
-    *("age", "age missing", "color=blue", "color=red", "color missing", "size=S", "size=L"),
-    *("ok=False", "ok=True", "ok missing", "n"),
+    *("age", "age missing", "color=blue", "color=red", "color missing", "color new"),
+    *("size=S", "size=L", "size new", "ok=False", "ok=True", "ok missing", "ok new", "n"),
 )
 MATRIX = np.array(
     [
-        [30, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1],
-        [40, 1, 1, 0, 0, 0, 1, 1, 0, 0, 2],
-        [50, 0, 0, 0, 1, 0, 1, 0, 0, 1, 3],
-        [40, 0, 0, 1, 0, 1, 0, 0, 1, 0, 4],
+        [30, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1],
+        [40, 1, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 2],
+        [50, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 3],
+        [40, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 4],
     ],
     dtype=float,
 )
@@ -82,8 +82,8 @@ def test_numbers_and_categories_become_columns(table):
     assert_array_equal(matrix, MATRIX)
     assert matrix.dtype == np.float64 and matrix.flags.c_contiguous
     assert_array_equal(encode(table()), MATRIX)
-    assert_array_equal(encoding.feature, [0, 0, 1, 1, 1, 2, 2, 3, 3, 3, 4])
-    assert_array_equal(encoding.categorical, [0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0])
+    assert_array_equal(encoding.feature, [0, 0, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4])
+    assert_array_equal(encoding.categorical, [0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0])
     assert not encoding.is_identity
 
 
@@ -119,8 +119,8 @@ def test_a_model_reads_the_tables_of_another_library():
 def test_strings_in_all_their_types_give_the_same_columns(column):
     frame = pd.DataFrame({"x": column}) if isinstance(column, pd.Series) else pl.DataFrame({"x": column})
     encoding, matrix, _ = learn(frame)
-    assert encoding.names == ("x=a", "x=b", "x missing")
-    assert_array_equal(matrix, [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]])
+    assert encoding.names == ("x=a", "x=b", "x missing", "x new")
+    assert_array_equal(matrix, [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0]])
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_numbers_in_all_their_types_give_the_same_columns(column):
     beside = frame.assign(c="a") if isinstance(frame, pd.DataFrame) else frame.with_columns(c=pl.lit("a"))
     expected = np.array([[1, 0], [2.5, 1], [4, 0]])
     assert_array_equal(learn(frame)[1], expected)
-    assert_array_equal(learn(beside)[1], np.column_stack([expected, np.ones(3)]))
+    assert_array_equal(learn(beside)[1], np.column_stack([expected, np.ones(3), np.zeros(3)]))
 
 
 def test_declared_levels_keep_their_order_and_others_are_sorted():
@@ -169,14 +169,16 @@ def test_ordered_levels_have_a_column_of_places(library):
         return pd.DataFrame({"grade": pd.Categorical(cells, order, ordered=True)})
 
     encoding, matrix, encode = learn(frame(grades))
-    assert encoding.names == ("grade=low", "grade=mid", "grade=high", "grade place", "grade missing")
-    assert encoding.categorical.tolist() == [True, True, True, False, True]
+    *names, marks_missing, marks_new = encoding.names
+    assert names == ["grade=low", "grade=mid", "grade=high", "grade place"]
+    assert (marks_missing, marks_new) == ("grade missing", "grade new")
+    assert encoding.categorical.tolist() == [True, True, True, False, True, True]
     assert_array_equal(matrix[:, 3], [2.0, 0.0, 0.75, 1.0, 0.0])  # a missing cell has the mean place
     assert_array_equal(encode(frame(["unused", "mid"]))[:, 3], [0.75, 1.0])
     plain = learn(pd.DataFrame({"grade": pd.Categorical(grades, order)}))[0]
     assert "grade place" not in plain.names
     two = learn(pd.DataFrame({"x": pd.Categorical(["a", "b"], ordered=True)}))[0]
-    assert two.names == ("x=a", "x=b")
+    assert two.names == ("x=a", "x=b", "x new")
 
 
 def test_polars_categories_are_numbered_by_appearance_which_must_not_matter():
@@ -198,32 +200,32 @@ def test_levels_may_be_numbers_booleans_and_intervals():
     assert_array_equal(
         matrix,
         [
-            [0, 1, 0, 0, 1, 0, 1, 0],
-            [1, 0, 0, 0, 0, 1, 1, 0],
-            [0, 0, 1, 1, 0, 0, 0, 1],
-            [1, 0, 0, 0, 1, 0, 0, 1],
+            [0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0],
+            [1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0],
+            [0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0],
+            [1, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0],
         ],
     )
     # Numbers need not be declared again, and a missing cell makes floats of integers.
     again = encode(frame.assign(code=[3.0, 1.0, np.nan, 7.0], bin=frame["bin"].astype(str)))
-    assert_array_equal(again[:, :3], [[0, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 0]])
-    assert_array_equal(again[:, 3:], matrix[:, 3:])
+    assert_array_equal(again[:, :4], [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 1]])
+    assert_array_equal(again[:, 4:], matrix[:, 4:])
 
 
 @pytest.mark.parametrize("library", [pd, pl])
-def test_new_levels_and_unexpected_missing_cells_are_zeros(library):
+def test_new_levels_and_unexpected_missing_cells_are_marked(library):
     _, _, encode = learn(library.DataFrame({"x": ["a", "b"], "n": [1.0, 3.0], "f": [True, False]}))
     table = library.DataFrame({"x": ["new", None, "b"], "n": [5.0, None, 7.0], "f": [None, True, None]})
-    assert_array_equal(encode(table), [[0, 0, 5, 0, 0], [0, 0, 2, 0, 1], [0, 1, 7, 0, 0]])
+    assert_array_equal(encode(table), [[0, 0, 1, 5, 0, 0, 1], [0, 0, 1, 2, 0, 1, 0], [0, 1, 0, 7, 0, 0, 1]])
 
 
-def test_new_levels_of_a_declared_type_are_zeros():
+def test_new_levels_of_a_declared_type_are_marked():
     train = pl.DataFrame({"x": ["a", "b"]}, schema={"x": pl.Enum(["a", "b"])})
     later = pl.DataFrame({"x": ["c", "b"]}, schema={"x": pl.Enum(["c", "b"])})
-    assert_array_equal(learn(train)[2](later), [[0, 0], [0, 1]])
+    assert_array_equal(learn(train)[2](later), [[0, 0, 1], [0, 1, 0]])
     train = pd.DataFrame({"x": pd.Categorical(["a", "b"], ordered=True)})
     later = pd.DataFrame({"x": pd.Categorical(["c", "b"], ["c", "b"], ordered=True)})
-    assert_array_equal(learn(train)[2](later), [[0, 0], [0, 1]])
+    assert_array_equal(learn(train)[2](later), [[0, 0, 1], [0, 1, 0]])
 
 
 @pytest.mark.parametrize(
@@ -231,15 +233,30 @@ def test_new_levels_of_a_declared_type_are_zeros():
 )
 def test_a_table_may_hold_nothing_but_missing_cells(cells):
     _, _, encode = learn(pd.DataFrame({"x": ["a", None], "n": [1.0, 3.0]}))
-    assert_array_equal(encode(pd.DataFrame({"x": cells, "n": cells})), [[0, 1, 2]])
+    assert_array_equal(encode(pd.DataFrame({"x": cells, "n": cells})), [[0, 1, 0, 2]])
 
 
 def test_a_category_that_is_never_present_in_training_is_only_missing():
     frame = pd.DataFrame({"x": pd.Categorical([None, None], ["a"])})
     encoding, matrix, encode = learn(frame)
-    assert encoding.names == ("x missing",)
-    assert_array_equal(matrix, [[1], [1]])
-    assert_array_equal(encode(pd.DataFrame({"x": ["a", None]})), [[0], [1]])
+    assert encoding.names == ("x missing", "x new")
+    assert_array_equal(matrix, [[1, 0], [1, 0]])
+    assert_array_equal(encode(pd.DataFrame({"x": ["a", None]})), [[0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_weight_means_repetition_and_weight_zero_means_later(ordered):
+    cells = [3.0, None, 0.1, 0.7, None]
+    levels = pd.Categorical(["a", "b", "c", None, "d"], ordered=ordered)
+    frame = pd.DataFrame({"n": cells, "x": levels})
+    weight = np.array([2.0, 1.0, 3.0, 1.0, 0.0])
+    encoding, matrix = learn_table(Model(), frame, weight=weight)
+    model = Model()
+    repeated, _ = learn_table(model, frame.iloc[np.repeat(range(5), weight.astype(int))])
+    assert encoding.names == repeated.names  # neither has a column for "d"
+    assert_array_equal(encoding.fill, repeated.fill)
+    assert_array_equal(matrix, repeated(model, frame))
+    assert_array_equal(matrix[:, -1], [0, 0, 0, 0, 1])
 
 
 # --- Arrays and frames of numbers --------------------------------------------------------------------------
@@ -295,7 +312,7 @@ def test_arrays_of_objects_are_numbers_as_for_scikit_learn():
     encoding, matrix, _ = learn(np.array([[1, 2.5], [3, Decimal(4)]], dtype=object))
     assert encoding.is_identity
     assert_array_equal(matrix, [[1, 2.5], [3, 4]])
-    with pytest.raises(ValueError, match="could not convert string to float"):
+    with pytest.raises(ValueError, match="could not convert string to float: 'a': X is an array.*data frame"):
         learn(np.array([["a"], ["b"]], dtype=object))
 
 
@@ -375,7 +392,7 @@ def test_features_are_noted_and_compared(table):
 def test_columns_without_string_names_are_told_by_position():
     frame = pd.DataFrame([["a", 1.0], ["b", np.nan]])
     encoding, _, encode = learn(frame)
-    assert encoding.names == ("x0=a", "x0=b", "x1", "x1 missing")
+    assert encoding.names == ("x0=a", "x0=b", "x0 new", "x1", "x1 missing")
     with pytest.raises(ValueError, match="X has 1 features, but Model is expecting 2"):
         encode(frame[[0]])
     with pytest.raises(ValueError, match=r"first \(inf\) in row 0, column 1"):
@@ -402,6 +419,20 @@ def test_empty_tables_are_refused():
 
 
 # --- What is refused ---------------------------------------------------------------------------------------
+
+
+def test_columns_of_one_name_are_refused():
+    frame = pd.DataFrame(np.ones((2, 3)), columns=["a", "b", "a"])
+    with pytest.raises(ValueError, match="columns of one name: 'a'; each needs its own. Rename or drop"):
+        learn(frame)
+
+
+def test_identifiers_and_numbers_stored_as_text_are_warned_of():
+    frame = pd.DataFrame({"x": [f"{v:.6f}" for v in np.linspace(0, 1, 30)]})
+    with pytest.warns(UserWarning, match=r"30 different levels.*'0.000000', in column 'x'.*to_numeric.*drop"):
+        learn(frame)
+    learn(frame[:10])  # few rows may well differ
+    learn(pd.DataFrame({"x": [f"{i % 15}" for i in range(30)]}))
 
 
 def test_missing_cells_of_arrays_are_refused_by_default():

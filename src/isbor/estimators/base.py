@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self, TypeVar, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,7 +27,7 @@ from isbor.predictive import (
     log_class_probabilities,
     margins,
 )
-from isbor.tables import TableEncoding
+from isbor.tables import Missing, TableEncoding
 
 __all__ = [
     "SHARED_PARAMETERS",
@@ -105,6 +106,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     classes_: LabelArray
     n_features_in_: int
+    missing: Missing
     n_jobs: int | None
     _table: TableEncoding
     _latent: ScoreModel
@@ -186,6 +188,17 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _response(self, score: Score) -> tuple[Score, FloatArray]:
         """Return the score and the thresholds that class probabilities follow from."""
         return score, self._cuts
+
+    @property
+    def column_names_(self) -> NDArray[np.object_]:
+        """Names of the encoded columns, which vectors and scales refer to, such as "age" and "color=red"."""
+        check_is_fitted(self)
+        return np.array(self._table.names, dtype=object)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "indicator"
+        return tags
 
     def _map_rows(self, X: ArrayLike, function: Callable[[Score], A]) -> A:
         check_is_fitted(self)

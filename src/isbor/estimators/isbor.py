@@ -40,10 +40,11 @@ class ISBOR(SparseClassifier):
         found by search and improved along the gradient of the log evidence; the score is an average of
         `n_members` searches. "auto" compares the kinds (and "rbf" with metric="ard" where rows are few) by
         the probability they give to labels that are held back, and up to 2,500 rows their averages too; see
-        `selection_`. A given `gamma`, metric="ard" or solver="sequential" mean rows as centres.
+        `selection_`. A given `gamma`, metric="ard" or solver="sequential" mean rows as centres and are
+        refused with "mixed".
     metric : "isotropic" or "ard", default="isotropic"
-        For rows as centres: one width, or one scale for each feature, shared by all functions and learned
-        by the gradient of the log evidence.
+        For rows as centres: one width, or one scale for each feature (a category's levels are one), shared
+        by all functions and learned by the gradient of the log evidence.
     gamma : "evidence" or float, default="evidence"
         Width of the basis functions exp(-gamma ‖x - z‖²) on standardised features. "evidence" chooses it by
         maximising the log evidence less the size prior; a positive number fixes it.
@@ -56,7 +57,8 @@ class ISBOR(SparseClassifier):
         number of searches has at most 200.
     n_members : int or "auto", default="auto"
         Searches that a "mixed" model averages. "auto": two, or as many up to four as have no more than
-        about 45 functions together; above 8,000 rows no more than 200.
+        about 45 functions together; above 8,000 rows no more than 200. With `max_vectors` as many at most as
+        may have eight functions each.
     noise : "varying" or "constant", default="varying"
         Whether the noise of a "mixed" model may differ from row to row: its logarithm is then a sum of the
         same functions as the score. The other kinds, like the paper's model, have constant noise.
@@ -107,7 +109,8 @@ class ISBOR(SparseClassifier):
     selection_ : Selection
         The kinds that were compared and what came of it; prints as a table.
     feature_relevance_ : ndarray of shape (n_features,)
-        Mean squared slope of the score along each feature, in units of its spread; sums to one.
+        Share of the score's variation that goes with each feature: how much the score changes, in mean
+        square, when the feature alone is taken from another row. Sums to one; zeros if the score is constant.
     coef_ : ndarray of shape (n_relevance_,)
         Weights of the basis functions.
     intercept_ : float
@@ -136,6 +139,9 @@ class ISBOR(SparseClassifier):
         Widths tried and what each reached; empty if gamma is a number or each function has its own.
     stop_reason_ : StopReason
         Why the fit ended; prints as a sentence.
+    column_names_ : ndarray of shape (n_columns,)
+        Names of the encoded columns that vectors and scales refer to: "age", "color=red", "color missing",
+        and "color new" for levels that training did not have.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -146,8 +152,9 @@ class ISBOR(SparseClassifier):
     predicted distribution, which is not always its most probable class.
 
     In a data frame, columns that are categorical or hold strings or booleans become a column of zeros and
-    ones for each level, scaled together as one feature. A level that training did not have is a row of
-    zeros. A category that says its levels are in order has a column with their places as well.
+    ones for each level, scaled together as one feature. One more column marks levels that training did not
+    have: they are as far from all others as those are from each other. A category that says its levels are
+    in order has a column with their places as well.
 
     References
     ----------
@@ -230,6 +237,7 @@ class ISBOR(SparseClassifier):
         self.verbose = verbose
 
     def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        self._check_combination()
         training = read_training(self, X, y, sample_weight)
         rows = training.rows
         if self.solver == "sequential" and len(rows) > _MAX_DENSE_ROWS:
@@ -246,6 +254,22 @@ class ISBOR(SparseClassifier):
             self._take_over(training, table, fit, workers)
         self.selection_ = selection
         self.kind_ = selection.kind
+
+    def _check_combination(self) -> None:
+        """Raise ValueError if a parameter would have no effect because of another."""
+        asked = {
+            "basis='mixed'": self.basis == "mixed",
+            "metric='ard'": self.metric == "ard",
+            f"gamma={self.gamma!r}": self.gamma != "evidence",
+            "solver='sequential'": self.solver == "sequential",
+        }
+        given = [name for name, is_given in asked.items() if is_given]
+        if len(given) > 1 and (self.basis == "mixed" or self.metric == "ard"):
+            raise ValueError(
+                f"{given[0]} was given with {given[1]}, which it does not know: functions have metrics of "
+                "their own (basis='mixed'), share a scale for each feature (metric='ard') or have one width, "
+                "which alone gamma and the sequential solver are for. Leave one of the two out."
+            )
 
     def _selection(
         self, table: Table, plan: Plan, workers: Workers, callback: Callback | None

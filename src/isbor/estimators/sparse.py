@@ -19,6 +19,8 @@ from isbor.trace import Callback, Step, StopReason
 
 __all__ = ["SparseClassifier"]
 
+_ROUNDING = 1e-24  # of squares: what is less says nothing
+
 
 class SparseClassifier(LatentClassifier):
     """A sparse sum of basis functions with all that was learned about it."""
@@ -49,7 +51,8 @@ class SparseClassifier(LatentClassifier):
         latent = fit.latent(training.total_weight)
         cuts = thresholds_of_all_levels(training, latent, latent.thresholds, workers)
         centre, variance = fit.score_moments(table.rows, workers)
-        unit = float(np.sqrt(variance)) or 1.0  # all scores may be equal
+        # All scores may be equal, but for rounding.
+        unit = float(np.sqrt(variance)) if variance > _ROUNDING * (1.0 + centre**2) else 1.0
         self._latent, self._cuts, self._centre, self._unit = latent, cuts, centre, unit
         self._table, self.classes_ = training.table, training.classes
         self.thresholds_ = (cuts - centre) / unit

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from isbor.arrays import FloatArray
 from isbor.estimators.training import Training, checked_weights
-from isbor.inputs import Scaling, TrainingRows
+from isbor.inputs import TrainingRows
 from isbor.labels import OrderedLabels, rank_labels
 
 __all__ = ["further_training", "unscaled_where_constant"]
@@ -59,13 +59,10 @@ def _key(row: FloatArray, code: int) -> tuple[bytes, int]:
 
 def unscaled_where_constant(training: Training) -> Training:
     """Return the training data with factor 1 for constant features, which may vary in rows to come."""
-    mean, factor = training.scaling.mean, training.scaling.factor
-    constant = factor == 0.0
+    scaling = training.scaling
+    constant = scaling.factor == 0.0
     if not constant.any():
         return training
-    return replace(
-        training,
-        scaling=Scaling(
-            np.where(constant, training.X[training.rows.source[0]], mean), np.where(constant, 1.0, factor)
-        ),
-    )
+    mean = np.where(constant, training.X[training.rows.source[0]], scaling.mean)
+    factor = np.where(constant, 1.0, scaling.factor)
+    return replace(training, scaling=replace(scaling, mean=mean, factor=factor))

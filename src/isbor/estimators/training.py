@@ -16,6 +16,8 @@ from isbor.tables import Missing, TableEncoding, learn_table
 
 __all__ = ["ClassWeight", "Training", "checked_weights", "read_training"]
 
+_MOST_WEIGHT = 1e12
+
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 
@@ -49,7 +51,7 @@ class Training:
     @property
     def n_varying(self) -> int:
         """Number of features that are not constant, at least 1; the columns of a category are one feature."""
-        return max(len(np.unique(self.table.feature[self.scaling.factor > 0])), 1)
+        return max(len(np.unique(self.table.feature[self.scaling.varying])), 1)
 
 
 def read_training(
@@ -70,8 +72,8 @@ def read_training(
     """
     parameters: Readable = estimator
     labels = encode_labels(y, parameters.classes if classes is None else classes)
-    table, matrix = learn_table(estimator, X, parameters.missing)
-    weight = checked_weights(matrix, labels, sample_weight, parameters.class_weight)
+    weight = checked_weights(X, labels, sample_weight, parameters.class_weight)
+    table, matrix = learn_table(estimator, X, parameters.missing, weight)
     observed = observed_levels(labels, weight, fewest=fewest_levels)
     seed = parameters.random_state
     salt = 0 if seed is None else check_random_state(seed).randint(1, 2**31)
@@ -90,12 +92,19 @@ def read_training(
 
 
 def checked_weights(
-    matrix: FloatArray, labels: OrderedLabels, sample_weight: ArrayLike | None, class_weight: ClassWeight
+    X: object, labels: OrderedLabels, sample_weight: ArrayLike | None, class_weight: ClassWeight
 ) -> FloatArray:
     """Check that rows, labels and weights are equally many, and return each row's weight."""
-    check_consistent_length(matrix, labels.codes)
-    weight = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)
-    return _row_weights(labels, weight, class_weight)
+    check_consistent_length(X, labels.codes)
+    weight = _check_sample_weight(sample_weight, labels.codes, dtype=np.float64, ensure_non_negative=True)
+    weight = _row_weights(labels, weight, class_weight)
+    total = float(weight.sum())
+    if not total <= _MOST_WEIGHT:  # NaN and infinity included
+        raise ValueError(
+            f"The weights of all rows sum to {total:.3g}; at most {_MOST_WEIGHT:.0e} can be told apart from "
+            "certainty. A weight of 1 stands for one row: divide sample_weight by a constant."
+        )
+    return weight
 
 
 def _rows_of_kernel_matrix(
@@ -109,7 +118,7 @@ def _rows_of_kernel_matrix(
         )
     kept = np.flatnonzero(weight > 0)
     rows = TrainingRows(matrix[kept], y[kept], weight[kept], kept, np.ones(len(kept)))
-    return rows, Scaling(np.zeros(d), np.ones(d))
+    return rows, Scaling.identity(d)
 
 
 def _row_weights(labels: OrderedLabels, sample_weight: FloatArray, class_weight: ClassWeight) -> FloatArray:

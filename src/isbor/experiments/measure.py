@@ -76,8 +76,10 @@ def _inputs(model: Model, data: Data, train: IntArray, test: IntArray) -> tuple[
         return X, X_test
     owner = BaseEstimator()
     encoding, matrix = learn_table(owner, X, missing="indicator")
-    scaler = StandardScaler().fit(matrix)
-    return scaler.transform(matrix), scaler.transform(encoding(owner, X_test))
+    varying = np.ptp(matrix, axis=0) > 0.0
+    kept = varying | ~varying.any()
+    scaler = StandardScaler().fit(matrix[:, kept])
+    return scaler.transform(matrix[:, kept]), scaler.transform(encoding(owner, X_test)[:, kept])
 
 
 def _search(cell: Cell, X: Any, y: IntArray) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from isbor.arrays import FloatArray
+from isbor.arrays import FloatArray, IntArray
 from isbor.basis import Functions
 from isbor.blocks import Workers
 from isbor.gradient import EvidenceGradient, evidence_gradient
@@ -69,21 +69,30 @@ def move_functions(rows: TrainingRows, model: SparseModel, max_steps: int, worke
     return _climb(rows, model, apply, pull_back, int(ends[-1]), max_steps, workers)
 
 
-def share_metric(rows: TrainingRows, model: SparseModel, max_steps: int, workers: Workers) -> SparseModel:
-    """Return the model with a better scale for each feature, the same for all functions, or as it was."""
+def share_metric(
+    rows: TrainingRows, model: SparseModel, group: IntArray, max_steps: int, workers: Workers
+) -> SparseModel:
+    """Return the model with a better scale for each group of columns, or as it was.
+
+    Scales are the same for all functions; `group`, (d,), is the number of each column's group.
+    """
     functions = model.functions
     varying: NDArray[np.bool_] = np.ptp(rows.head(1000).X, axis=0) > 0
+    numbers = np.unique(group[varying])  # groups of constant columns alone stay as they are
+    free = np.isin(group, numbers)
+    parameter = np.searchsorted(numbers, group[free])
 
     def apply(p: FloatArray) -> Functions:
-        factor = np.ones(len(varying))
-        factor[varying] = np.exp(p)
+        factor = np.ones(len(group))
+        factor[free] = np.exp(p)[parameter]
         return replace(functions, metric=functions.metric * factor)
 
     def pull_back(moved: Functions, gradient: EvidenceGradient) -> FloatArray:
-        by_feature: FloatArray = np.einsum("md,md->d", gradient.metric, moved.metric)
-        return by_feature[varying]
+        by_group = np.zeros(len(numbers))
+        np.add.at(by_group, parameter, np.einsum("md,md->d", gradient.metric, moved.metric)[free])
+        return by_group
 
-    return _climb(rows, model, apply, pull_back, int(np.count_nonzero(varying)), max_steps, workers)
+    return _climb(rows, model, apply, pull_back, len(numbers), max_steps, workers)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,8 @@ uses one.
 
 An oblique ramp is a function of many features along the direction in which it gains most (for a ramp so
 gentle that it is a straight line, S⁻¹Q in the notation of `isbor.solvers.candidates`): what random directions
-would not find. It takes all levels of a category.
+would not find. It takes all levels of a category, unless they are so many that the best direction among them
+would be noise.
 """
 
 from dataclasses import dataclass
@@ -59,14 +60,16 @@ class Proposals:
     def oblique(self, rows: TrainingRows, count: int, directions: Directions) -> Functions:
         """Return ramps of several features, the more likely the stronger, along their best directions."""
         random = self.random
-        columns = self._levels(rows, count) | (self.effort < 1.0)  # all levels of a category
         starts = self._starts
+        most = len(rows) // _ROWS_A_FEATURE
+        level = self.effort < 1.0
+        columns = self._levels(rows, count) | level
         strength = np.maximum.reduceat(directions.strength, starts)
         # The features with the lowest keys are a random sample without replacement, by strength.
         keys = random.exponential(size=(count, len(starts))) / (1.0 + strength)
-        most = len(rows) // _ROWS_A_FEATURE
+        keys[:, np.add.reduceat(level, starts) > max(most, 2)] = np.inf  # each level is a slope to be fitted
         sizes = np.minimum(random.choice(_OBLIQUE_SIZES, size=count), most)
-        chosen = np.argsort(np.argsort(keys, axis=1), axis=1) < sizes[:, None]
+        chosen = (np.argsort(np.argsort(keys, axis=1), axis=1) < sizes[:, None]) & (keys < np.inf)
         widths = np.diff(np.append(starts, len(self.feature)))
         used = columns & np.repeat(chosen, widths, axis=1) & self._varying(rows)
         tilt = directions.best(used) * 2.0 ** random.uniform(-5, 1, (count, 1))
