@@ -73,8 +73,8 @@ def read_training(
     parameters: Readable = estimator
     labels = encode_labels(y, parameters.classes if classes is None else classes)
     weight = checked_weights(X, labels, sample_weight, parameters.class_weight)
-    table, matrix = learn_table(estimator, X, parameters.missing, weight)
     observed = observed_levels(labels, weight, fewest=fewest_levels)
+    table, matrix = learn_table(estimator, X, parameters.missing, weight)
     seed = parameters.random_state
     salt = 0 if seed is None else check_random_state(seed).randint(1, 2**31)
     ranks = np.searchsorted(observed, labels.codes)
