@@ -75,6 +75,8 @@ class Table:
 
         The last column of a category marks such levels.
         """
+        if not self.categorical.any():
+            return rows
         X = rows.X.copy()
         constant = self.rows.X[0]
         lacking = self.categorical & (self.rows.X == constant).all(axis=0)

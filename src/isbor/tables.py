@@ -215,15 +215,18 @@ def learn_table(
     names = _feature_names(estimator)
     _check_cells(cells, names, type(estimator).__name__, missing, is_frame=frame is not None)
     weight = np.ones(len(cells)) if weight is None else weight
-    training = weight > 0.0
-    fill = np.full(len(levels), np.nan)
-    levels = tuple(_occurring(of_feature, cells[:, j], training) for j, of_feature in enumerate(levels))
+    counts = weight > 0.0
+    levels = tuple(_occurring(of_feature, cells[:, j], counts) for j, of_feature in enumerate(levels))
+    rows = np.argsort(weight, kind="stable")[np.count_nonzero(~counts) :]  # sums depend on their order
+    weight = weight[rows]
+    fill, indicator = np.full(len(levels), np.nan), np.zeros(len(levels), dtype=np.bool_)
     for j, of_feature in enumerate(levels):
+        column, where = cells[rows, j], _column(names, j)
+        indicator[j] = np.isnan(column).any()
         ranked[j] &= len(of_feature or ()) > 2
         if of_feature is None or ranked[j]:
-            fill[j] = _mean(cells[training, j], weight[training], _column(names, j))
-        _warn_of_identifier(of_feature, int(training.sum()), _column(names, j))
-    indicator = np.asarray(np.isnan(cells[training]).any(axis=0))
+            fill[j] = _mean(column, weight, where)
+        _warn_of_identifier(of_feature, len(weight), where)
     encoding = TableEncoding(names, levels, ranked, fill, indicator, missing)
     return encoding, encoding._encode(cells)
 
@@ -250,7 +253,7 @@ def _warn_of_identifier(levels: tuple[Level, ...] | None, n_rows: int, where: st
             "Convert numbers that are stored as text, for instance with pandas.to_numeric, and drop "
             "identifiers.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=6,  # the line that calls fit
         )
 
 
@@ -310,13 +313,16 @@ def _check_cells(
 
 
 def _mean(cells: FloatArray, weight: FloatArray, where: str) -> float:
-    """Return the mean of the cells that are present, whatever the order of rows, or whether they repeat."""
+    """Return the mean of the cells that are present; weights ascend. A repeated cell is one of weight 2."""
     present = np.flatnonzero(~np.isnan(cells))
     if len(present) == 0:
         raise ValueError(f"X holds no value in {where}: all {len(cells)} cells are missing. Drop the column.")
-    values, place = np.unique(cells[present], return_inverse=True)
-    ascending = np.argsort(weight[present], kind="stable")  # a sum depends on its order
-    total = np.bincount(place[ascending], weight[present][ascending])
+    cells, weight = cells[present], weight[present]
+    if (weight == 1.0).all():
+        values, total = np.unique(cells, return_counts=True)
+    else:
+        values, place = np.unique(cells, return_inverse=True)
+        total = np.bincount(place, weight)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.sum(values * total) / total.sum()
     return float(mean if np.isfinite(mean) else np.sum(values * (total / total.sum())))

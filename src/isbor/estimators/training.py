@@ -16,9 +16,9 @@ from isbor.tables import Missing, TableEncoding, learn_table
 
 __all__ = ["ClassWeight", "Training", "checked_weights", "read_training"]
 
-_MOST_WEIGHT = 1e12
-
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
+
+_MOST_WEIGHT = 1e12  # of all rows; with more, differences between them are lost in rounding
 
 
 class Readable(Protocol):
@@ -101,8 +101,8 @@ def checked_weights(
     total = float(weight.sum())
     if not total <= _MOST_WEIGHT:  # NaN and infinity included
         raise ValueError(
-            f"The weights of all rows sum to {total:.3g}; at most {_MOST_WEIGHT:.0e} can be told apart from "
-            "certainty. A weight of 1 stands for one row: divide sample_weight by a constant."
+            f"The weights of all rows sum to {total:.3g}; {_MOST_WEIGHT:.0e} is the most that floating-point "
+            "numbers can resolve. A weight of 1 stands for one row: divide sample_weight by a constant."
         )
     return weight
 
