@@ -1,7 +1,6 @@
 """The latent score over two features."""
 
 from collections.abc import Sequence
-from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,9 +9,17 @@ from scipy import ndimage
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from isbor.arrays import FloatArray, IntArray, LabelArray
-from isbor.columns import data_frame, read_column
 from isbor.labels import rank_labels
 from isbor.plots.common import COLOUR_MAP, new_axes, require_matplotlib
+from isbor.plots.two_features import (
+    check_complete,
+    check_numeric,
+    feature_names,
+    feature_numbers,
+    grid,
+    scores,
+    typical_row,
+)
 from isbor.tables import TableEncoding
 
 if TYPE_CHECKING:
@@ -21,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["LatentDisplay"]
 
 _VECTOR_COLOUR = "#d55e00"
-_MARGIN = 0.02  # of the range of X, on each side
 
 
 class LatentDisplay:
@@ -152,10 +158,10 @@ class LatentDisplay:
             raise ValueError(f"grid_resolution is {grid_resolution}; at least 2 points an axis are needed.")
         table: TableEncoding = estimator._table
         encoded = table(estimator, X)
-        names = _feature_names(estimator)
-        _check_complete(X, names)
-        numbers = _feature_numbers(features, names)
-        _check_numeric(numbers, names, table)
+        names = feature_names(estimator)
+        check_complete(X, names)
+        numbers = feature_numbers(features, names)
+        check_numeric(numbers, names, table)
         codes = None
         if y is not None:
             check_consistent_length(encoded, y)
@@ -163,14 +169,14 @@ class LatentDisplay:
 
         columns = np.searchsorted(table.feature, numbers)  # the value comes before the mark of missing cells
         shown = encoded[:, columns]
-        xx, yy = _grid(shown, grid_resolution)
-        points = np.tile(_typical_row(encoded, table), (xx.size, 1))
+        xx, yy = grid(shown, grid_resolution)
+        points = np.tile(typical_row(encoded, table), (xx.size, 1))
         points[:, columns] = np.stack([xx.ravel(), yy.ravel()], axis=1)
         vectors, coef, vectors_name = _vectors_of(estimator)
         display = cls(
             xx=xx,
             yy=yy,
-            score=_scores(estimator, points).reshape(xx.shape),
+            score=scores(estimator, points).reshape(xx.shape),
             thresholds=estimator.thresholds_,
             classes=estimator.classes_,
             vectors=vectors[:, columns],
@@ -326,86 +332,6 @@ def _vectors_of(estimator: Any) -> tuple[FloatArray, FloatArray, str]:
     if hasattr(estimator, "support_vectors_"):
         return estimator.support_vectors_, estimator.dual_coef_, "support vectors"
     return np.empty((0, len(estimator._table.feature))), np.empty(0), "vectors"
-
-
-def _feature_names(estimator: Any) -> list[str]:
-    numbered = [f"feature {column}" for column in range(estimator.n_features_in_)]
-    return list(getattr(estimator, "feature_names_in_", numbered))
-
-
-def _feature_numbers(features: Sequence[int | str], names: list[str]) -> list[int]:
-    """Return the two features as numbers, checked."""
-    found = f"features is {features!r}; "
-    if len(features) != 2 or len(set(features)) != 2:
-        raise ValueError(f"{found}two different columns are needed, for instance (0, 1).")
-    columns = [
-        names.index(f) if isinstance(f, str) and f in names else f  # an unknown name stays, to be refused
-        for f in features
-    ]
-    if not all(isinstance(column, int | np.integer) and 0 <= column < len(names) for column in columns):
-        raise ValueError(
-            f"{found}the model has {len(names)} feature(s), {names}. Give two of them by name, if the model "
-            f"was fitted to named columns, or by number, from 0 to {len(names) - 1}."
-        )
-    return [int(column) for column in columns]
-
-
-def _check_numeric(numbers: list[int], names: list[str], table: TableEncoding) -> None:
-    """Raise ValueError if a feature that is to be an axis was a category in training."""
-    numeric = [name for name, levels in zip(names, table.levels, strict=True) if levels is None]
-    for number in numbers:
-        levels = table.levels[number]
-        if levels is not None:
-            raise ValueError(
-                f"{names[number]!r} held categories in training, such as {list(levels[:3])}; both axes need "
-                f"numbers. The numeric features are {numeric}: give two of them as `features`, or turn the "
-                "category into a number before fit."
-            )
-
-
-def _check_complete(X: object, names: list[str]) -> None:
-    """Raise ValueError if a table that a model accepts has missing cells: they have no place on an axis."""
-    frame = data_frame(X)
-    if frame is None:
-        missing = np.isnan(np.asarray(X, dtype=np.float64))
-    else:
-        cells = [read_column(column, name) for column, name in zip(frame.iter_columns(), names, strict=True)]
-        missing = np.stack([np.isnan(column.cells) for column in cells], axis=1)
-    if missing.any():
-        rows = np.flatnonzero(missing.any(axis=1))
-        affected = [names[column] for column in np.flatnonzero(missing.any(axis=0))]
-        raise ValueError(
-            f"X has missing cells in {len(rows)} row(s), the first row {rows[0]}, of {affected}; the picture "
-            "needs rows without any. Drop those rows from X and y, for instance with X.dropna()."
-        )
-
-
-def _typical_row(encoded: FloatArray, table: TableEncoding) -> FloatArray:
-    """Return the means of numbers and the most frequent levels of categories, as an encoded row."""
-    row: FloatArray = encoded.mean(axis=0)
-    for number, levels in enumerate(table.levels):
-        if levels is not None:
-            own = table.feature == number
-            patterns, counts = np.unique(encoded[:, own], axis=0, return_counts=True)
-            row[own] = patterns[np.argmax(counts)]
-    return row
-
-
-def _grid(shown: FloatArray, resolution: int) -> tuple[FloatArray, FloatArray]:
-    """Return a grid over the range of two columns and a little more."""
-    low, high = shown.min(axis=0), shown.max(axis=0)
-    margin = np.where(high > low, _MARGIN * (high - low), 0.5)
-    axes = np.linspace(low - margin, high + margin, resolution)
-    xx, yy = np.meshgrid(axes[:, 0], axes[:, 1])
-    return xx, yy
-
-
-def _scores(estimator: Any, encoded: FloatArray) -> FloatArray:
-    """Return the latent scores of rows that are encoded already."""
-    reader = copy(estimator)
-    reader._check_rows = lambda rows: rows
-    score: FloatArray = reader.latent(encoded)
-    return score
 
 
 def _near(xx: FloatArray, yy: FloatArray, points: FloatArray, share: float) -> NDArray[np.bool_]:
