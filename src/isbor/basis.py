@@ -25,7 +25,7 @@ from isbor.inputs import TrainingRows
 
 Real = TypeVar("Real", np.float32, np.float64)
 
-__all__ = ["Functions", "RowDictionary", "adaptive_cost", "column_effort", "monomials"]
+__all__ = ["Functions", "RowDictionary", "adaptive_cost", "bumps_and_ramps", "column_effort", "monomials"]
 
 _REFERENCE_ROWS = 1000  # that the offsets are means over
 
@@ -56,13 +56,7 @@ class Functions:
         A function's values lie side by side in memory: what is done to some functions, or to each row
         of all of them, is fast.
         """
-        values = self.coefficients().astype(terms.dtype, copy=False) @ terms
-        ramps = np.flatnonzero(self.ramp)
-        rising = np.tanh(values[ramps])
-        np.minimum(values, 0.0, out=values)  # a bump is at most one, whatever the rounding of its exponent
-        np.exp(values, out=values)
-        values[ramps] = rising
-        return values
+        return bumps_and_ramps(self.coefficients().astype(terms.dtype, copy=False) @ terms, self.ramp)
 
     def slopes(self, values: NDArray[Real]) -> NDArray[Real]:
         """Return the functions' derivatives in their arguments, from their values without offsets, (m, n)."""
@@ -122,6 +116,16 @@ class Functions:
         sample = rows.head(_REFERENCE_ROWS)
         share = sample.weight / sample.weight.sum()
         return replace(self, offset=self.at(monomials(sample.X)) @ share)
+
+
+def bumps_and_ramps(arguments: NDArray[Real], ramp: NDArray[np.bool_]) -> NDArray[Real]:
+    """Return the functions of their arguments, (m, n), which they take the place of."""
+    ramps = np.flatnonzero(ramp)
+    rising = np.tanh(arguments[ramps])
+    np.minimum(arguments, 0.0, out=arguments)  # a bump is at most one, whatever the rounding of its exponent
+    np.exp(arguments, out=arguments)
+    arguments[ramps] = rising
+    return arguments
 
 
 def monomials(X: FloatArray) -> FloatArray:

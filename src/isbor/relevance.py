@@ -21,10 +21,9 @@ from functools import reduce
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isbor.arrays import FloatArray, IntArray
-from isbor.basis import Functions, monomials
+from isbor.basis import Functions, bumps_and_ramps, monomials
 from isbor.blocks import row_blocks
 from isbor.inputs import TrainingRows
 from isbor.predictive import LatentModel
@@ -66,7 +65,7 @@ def feature_relevance(
     squares, plain, _ = np.split(terms, [X.shape[1], -1])
     curvature, slope, _ = np.split(coefficients, [X.shape[1], -1], axis=1)
     argument = coefficients @ terms
-    height = weights[:, None] * _values(argument, functions.ramp)
+    height = weights[:, None] * bumps_and_ramps(argument.copy(), functions.ramp)
 
     relevance = np.zeros(n_features)
     for j, (own, used) in enumerate(zip(columns, users, strict=True)):
@@ -77,7 +76,7 @@ def feature_relevance(
         before = height[used].sum(axis=0)
         for block in row_blocks(len(receiver), len(used)):
             exchanged = rest.take(receiver[block], axis=1) + part.take(donor[block], axis=1)
-            after = weights[used] @ _values(exchanged, functions.ramp[used])
+            after = weights[used] @ bumps_and_ramps(exchanged, functions.ramp[used])
             relevance[j] += pair_share[block] @ (after - before[receiver[block]]) ** 2
     total = relevance.sum()
     return relevance / total if total > 0 else relevance
@@ -90,10 +89,3 @@ def _pairs(n: int, n_pairs: int) -> tuple[IntArray, IntArray]:
     shifts = np.arange(1, min(n_pairs // n + 1, n))
     place = np.tile(np.arange(n), len(shifts))
     return order[place], order[(place + np.repeat(shifts, n)) % n]
-
-
-def _values(argument: FloatArray, ramp: NDArray[np.bool_]) -> FloatArray:
-    """Return the functions of their arguments, without offsets, as `Functions.at` does."""
-    values: FloatArray = np.exp(np.minimum(argument, 0.0))
-    values[ramp] = np.tanh(argument[ramp])
-    return values
