@@ -1,0 +1,175 @@
+"""Fit twelve fixed problems and compare what they predict with an earlier version, to the last bit.
+
+    python -m benchmarks.same_results save before.npz      # in a checkout of the earlier version
+    python -m benchmarks.same_results compare before.npz   # in this one
+
+Only public names are used, so the script runs beside any version. Copy it into older checkouts.
+"""
+
+import sys
+import time
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from isbor import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR
+from isbor.datasets import make_balance_scale, make_saddle
+
+Results = dict[str, np.ndarray]
+
+
+def ridge(n, d=6, noise=0.3, seed=0):
+    """Smooth scores of four features in d, cut into five classes, with noise that varies."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    f = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * X[:, 3]
+    y = np.digitize(f + noise * np.exp(0.5 * X[:, 4]) * rng.normal(size=n), [-1.5, -0.4, 0.4, 1.5])
+    return X, y
+
+
+def shop(n, seed=0):
+    """A table with a category, an ordered category, a boolean, missing cells and string labels."""
+    rng = np.random.default_rng(seed)
+    price, size, colour = rng.normal(size=n), rng.integers(0, 4, n), rng.integers(0, 5, n)
+    f = price + 0.5 * size - 0.8 * (colour == 2) + 0.4 * rng.normal(size=n)
+    frame = pd.DataFrame(
+        {
+            "price": np.where(rng.random(n) < 0.1, np.nan, price),
+            "size": pd.Categorical.from_codes(size, ["S", "M", "L", "XL"], ordered=True),
+            "colour": np.array(["red", "green", "blue", "grey", "black"])[colour],
+            "sale": rng.random(n) < 0.3,
+        }
+    )
+    frame.loc[rng.random(n) < 0.05, "colour"] = None
+    y = np.array(["poor", "fair", "good"])[np.digitize(f, [0.0, 1.5])]
+    return frame, y
+
+
+def predictions(model, X) -> Results:
+    found = {"proba": model.predict_proba(X), "cuts": model.thresholds_, "latent": model.latent(X)}
+    if hasattr(model, "predict_proba_interval"):
+        found["lower"], found["upper"] = model.predict_proba_interval(X)
+    return found
+
+
+def default_small() -> Results:
+    X, y = make_saddle(700, random_state=1)
+    return predictions(ISBOR().fit(X[:400], y[:400]), X[400:])
+
+
+def default_mixed() -> Results:
+    X, y = ridge(700)
+    return predictions(ISBOR(random_state=3).fit(X[:450], y[:450]), X[450:])
+
+
+def rbf_5000() -> Results:
+    X, y = make_saddle(6000, random_state=2)
+    return predictions(ISBOR(basis="rbf").fit(X[:5000], y[:5000]), X[5000:])
+
+
+def default_5000() -> Results:
+    X, y = ridge(6000, d=5, seed=5)
+    return predictions(ISBOR(n_jobs=2).fit(X[:5000], y[:5000]), X[5000:])
+
+
+def ard_weighted() -> Results:
+    X, y = ridge(500, seed=6)
+    weight = np.random.default_rng(0).integers(0, 4, 300).astype(float)
+    model = ISBOR(metric="ard", class_weight="balanced").fit(X[:300], y[:300], sample_weight=weight)
+    return predictions(model, X[300:])
+
+
+def frame_default() -> Results:
+    frame, y = shop(600)
+    model = ISBOR(classes=["poor", "fair", "good", "best"]).fit(frame[:400], y[:400])
+    return predictions(model, frame[400:])
+
+
+def frame_mixed_weighted() -> Results:
+    frame, y = shop(600, seed=1)
+    weight = np.random.default_rng(1).uniform(0.1, 2.0, 400)
+    model = ISBOR(basis="mixed", classes=["poor", "fair", "good"]).fit(frame[:400], y[:400], weight)
+    return predictions(model, frame[400:])
+
+
+def sequential_and_batch() -> Results:
+    X, y = make_balance_scale()
+    found = predictions(ISBOR(solver="sequential", gamma=0.3).fit(X[::4], y[::4]), X)
+    return found | {f"batch {k}": v for k, v in predictions(SBOR().fit(X[::4], y[::4]), X).items()}
+
+
+def svor() -> Results:
+    X, y = ridge(600, seed=7)
+    weight = np.random.default_rng(2).integers(1, 3, 400).astype(float)
+    found = predictions(SVOR(C=3.0).fit(X[:400], y[:400], weight), X[400:])
+    explicit = SVOR(constraints="explicit", kernel="poly", coef0=1.0).fit(X[:300], y[:300])
+    return found | {f"explicit {k}": v for k, v in predictions(explicit, X[400:]).items()}
+
+
+def isvor() -> Results:
+    X, y = ridge(400, d=5, seed=8)
+    model = ISVOR(C=3.0).fit(X[:150], y[:150])
+    for k in range(150, 200, 10):
+        model.partial_fit(X[k : k + 10], y[k : k + 10])
+    return predictions(model, X[200:])
+
+
+def gpor() -> Results:
+    X, y = ridge(400, seed=9)
+    found = predictions(GPOR(metric="ard").fit(X[:200], y[:200]), X[200:])
+    frame, labels = shop(300, seed=2)
+    ep = GPOR(inference="ep", classes=["poor", "fair", "good"]).fit(frame[:150], labels[:150])
+    return found | {f"ep {k}": v for k, v in predictions(ep, frame[150:]).items()}
+
+
+def kdlor() -> Results:
+    X, y = ridge(600, seed=10)
+    return predictions(KDLOR().fit(X[:400], y[:400]), X[400:])
+
+
+PROBLEMS: list[Callable[[], Results]] = [
+    default_small,
+    default_mixed,
+    rbf_5000,
+    default_5000,
+    ard_weighted,
+    frame_default,
+    frame_mixed_weighted,
+    sequential_and_batch,
+    svor,
+    isvor,
+    gpor,
+    kdlor,
+]
+
+
+def main() -> int:
+    command, path, *names = sys.argv[1:]
+    warnings.simplefilter("ignore")
+    before = np.load(path) if command == "compare" else None
+    kept: Results = {}
+    different = 0
+    for problem in PROBLEMS:
+        if names and problem.__name__ not in names:
+            continue
+        start = time.perf_counter()
+        found = {f"{problem.__name__}/{key}": np.asarray(value) for key, value in problem().items()}
+        seconds = time.perf_counter() - start
+        if before is None:
+            kept |= found
+            print(f"{problem.__name__:24}{seconds:8.1f} s", flush=True)
+            continue
+        off = max(float(np.max(np.abs(value - before[key]), initial=0.0)) for key, value in found.items())
+        same = all(np.array_equal(value, before[key]) for key, value in found.items())
+        different += not same
+        verdict = "the same to the last bit" if same else f"differs by up to {off:.3g}"
+        print(f"{problem.__name__:24}{seconds:8.1f} s  {len(found):3} arrays  {verdict}", flush=True)
+    if before is None:
+        np.savez_compressed(path, **kept)
+    return int(different > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
