@@ -6,9 +6,9 @@ import numpy as np
 
 from benchmarks.report import number, print_machine, print_table, progress, seconds
 from isbor import ISBOR
-from isbor.arrays import FloatArray, IntArray
+from isbor._core.trace import Step
+from isbor._core.types import FloatArray, IntArray
 from isbor.metrics import mean_absolute_error
-from isbor.trace import Step
 
 SIZES = (
     (100, 10),

@@ -14,9 +14,9 @@ import numpy as np
 
 from benchmarks.report import number, print_machine, print_table, print_target, progress, seconds
 from isbor import ISBOR
-from isbor.arrays import FloatArray, IntArray
+from isbor._core.types import FloatArray, IntArray
 from isbor.metrics import accuracy
-from tests.contracts.hard_problems import named_problems, random_problem
+from tests.estimators.hard_problems import named_problems, random_problem
 
 
 @dataclass(frozen=True, slots=True)

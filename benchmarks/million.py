@@ -18,13 +18,13 @@ from benchmarks.models import BoostedTrees
 from benchmarks.processes import in_fresh_process, peak_memory
 from benchmarks.report import number, print_machine, print_table, print_target, progress, seconds
 from isbor import ISBOR
-from isbor.arrays import FloatArray
-from isbor.basis import RowDictionary
-from isbor.blocks import Workers
+from isbor._core.parallel import Workers
+from isbor._core.types import FloatArray
+from isbor.data.rows import canonical_rows
 from isbor.datasets import make_saddle, saddle_labels
-from isbor.inputs import canonical_rows
+from isbor.inference.expansion import expand, streamed
 from isbor.metrics import mean_absolute_error
-from isbor.statistics import expand, streamed
+from isbor.model.basis import RowDictionary
 
 MODELS = {
     'ISBOR(basis="rbf")': lambda: ISBOR(basis="rbf"),

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from skordinal.classifiers import SVOR, LogisticAT
 
 from benchmarks.report import number, progress, seconds
-from isbor.arrays import FloatArray, IntArray
+from isbor._core.types import FloatArray, IntArray
 from isbor.experiments.models import BoostedTrees
 from isbor.metrics import accuracy, log_loss, mean_absolute_error, ranked_probability_score
 

@@ -34,7 +34,7 @@ from benchmarks.results import (
     print_paired,
 )
 from isbor import ISBOR
-from isbor.arrays import FloatArray, IntArray
+from isbor._core.types import FloatArray, IntArray
 from isbor.datasets import cut_by_rank
 
 PROTOCOL = "other"

@@ -21,7 +21,7 @@ from benchmarks.processes import in_fresh_process
 from benchmarks.protocol import load_set
 from benchmarks.report import number, print_machine, print_table, print_target, progress, seconds
 from isbor import KDLOR, SVOR
-from isbor.arrays import FloatArray, IntArray
+from isbor._core.types import FloatArray, IntArray
 from isbor.datasets import make_saddle
 from isbor.metrics import mean_absolute_error
 

@@ -11,14 +11,14 @@ import numpy as np
 from scipy.special import ndtr
 
 from benchmarks.report import number, print_table
-from isbor.arrays import FloatArray, IntArray
-from isbor.basis import Functions, RowDictionary
-from isbor.blocks import Workers
-from isbor.inputs import TrainingRows, canonical_rows
-from isbor.likelihood import ordinal_probit
-from isbor.posterior import Mode, posterior_precision
-from isbor.solvers.gram import GramSettings, solve_gram
-from isbor.solvers.model import Recorder, initial_model
+from isbor._core.parallel import Workers
+from isbor._core.types import FloatArray, IntArray
+from isbor.data.rows import TrainingRows, canonical_rows
+from isbor.inference.mode import Mode, posterior_precision
+from isbor.model.basis import Functions, RowDictionary
+from isbor.model.likelihood import ordinal_probit
+from isbor.search.gram import GramSettings, solve_gram
+from isbor.search.model import Recorder, initial_model
 
 N_DRAWS = 40_000
 DEGREES_OF_FREEDOM = 8

@@ -20,7 +20,7 @@ from benchmarks.models import BoostedTrees, logistic_at, svor
 from benchmarks.report import progress
 from benchmarks.results import Key, Measures, Store
 from isbor import ISBOR
-from isbor.arrays import FloatArray, IntArray
+from isbor._core.types import FloatArray, IntArray
 from isbor.datasets import load_benchmark
 from isbor.metrics import log_loss, mean_absolute_error, ranked_probability_score
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.report import number, print_table, seconds
-from isbor.arrays import FloatArray
+from isbor._core.types import FloatArray
 
 __all__ = [
     "MEASURES",

@@ -21,7 +21,7 @@ Results = dict[str, np.ndarray]
 
 
 def ridge(n, d=6, noise=0.3, seed=0):
-    """Smooth scores of four features in d, cut into five classes, with noise that varies."""
+    """Return smooth scores of four features in d, cut into five classes, with noise that varies."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     f = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * X[:, 3]
@@ -30,7 +30,7 @@ def ridge(n, d=6, noise=0.3, seed=0):
 
 
 def shop(n, seed=0):
-    """A table with a category, an ordered category, a boolean, missing cells and string labels."""
+    """Return a table with a category, an ordered category, a boolean, missing cells and string labels."""
     rng = np.random.default_rng(seed)
     price, size, colour = rng.normal(size=n), rng.integers(0, 4, n), rng.integers(0, 5, n)
     f = price + 0.5 * size - 0.8 * (colour == 2) + 0.4 * rng.normal(size=n)

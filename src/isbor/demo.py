@@ -25,18 +25,18 @@ from rich.table import Table
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
-from isbor.arrays import FloatArray, IntArray
-from isbor.blocks import Workers
+from isbor._core.parallel import Workers
+from isbor._core.trace import Step
+from isbor._core.types import FloatArray, IntArray
+from isbor.data.labels import encode_labels
+from isbor.data.rows import canonical_rows
 from isbor.datasets import SADDLE_THRESHOLDS, make_saddle, saddle_labels
 from isbor.estimators import ISBOR
-from isbor.inputs import canonical_rows
-from isbor.labels import encode_labels
+from isbor.inference.expansion import expand, streamed
+from isbor.inference.mode import find_mode, starting_thresholds
 from isbor.metrics import accuracy, mean_absolute_error, ranked_probability_score
 from isbor.plots import LatentDisplay, require_matplotlib
-from isbor.posterior import find_mode, starting_thresholds
-from isbor.predictive import Score, class_probabilities
-from isbor.statistics import expand, streamed
-from isbor.trace import Step
+from isbor.prediction.probabilities import Score, class_probabilities
 
 __all__ = ["LEAST_ROWS", "Demo", "LinearOrderedProbit", "Outcome", "check_request", "run_demo"]
 

@@ -9,7 +9,7 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class Optimum:
-    """The solution of the dual of `isbor.solvers.margins`."""
+    """The solution of the dual of `isbor.kernel.margins`."""
 
     gamma: np.ndarray  # (v,) one for each constraint
     mu: np.ndarray  # (J-1,) of b_j ≤ b_{j+1}; zero where thresholds are not linked

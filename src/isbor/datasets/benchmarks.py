@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
-from isbor.arrays import FloatArray, IntArray
+from isbor._core.types import FloatArray, IntArray
 from isbor.datasets.catalogue import BENCHMARKS, Benchmark
 from isbor.datasets.files import read_table, write_table
 from isbor.datasets.frames import frame, frame_library

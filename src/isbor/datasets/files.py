@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from isbor.arrays import FloatArray
+from isbor._core.types import FloatArray
 
 __all__ = ["read_table", "write_table"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from isbor.arrays import FloatArray
+from isbor._core.types import FloatArray
 from isbor.datasets.catalogue import Codes
 
 __all__ = ["frame", "frame_library"]

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isbor.arrays import FloatArray, IntArray
+from isbor._core.types import FloatArray, IntArray
 
 __all__ = ["SADDLE_THRESHOLDS", "make_balance_scale", "make_saddle", "saddle_labels"]
 

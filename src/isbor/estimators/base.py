@@ -13,10 +13,11 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
-from isbor.arrays import FloatArray, IntArray, LabelArray
-from isbor.blocks import Workers, row_blocks
-from isbor.estimators.training import Training
-from isbor.predictive import (
+from isbor._core.parallel import Workers, row_blocks
+from isbor._core.types import FloatArray, IntArray, LabelArray
+from isbor.data.encoding import Missing, TableEncoding
+from isbor.data.training import Training
+from isbor.prediction.probabilities import (
     Loss,
     Score,
     ScoreModel,
@@ -27,7 +28,6 @@ from isbor.predictive import (
     log_class_probabilities,
     margins,
 )
-from isbor.tables import Missing, TableEncoding
 
 __all__ = [
     "SHARED_PARAMETERS",

@@ -10,15 +10,15 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from isbor.arrays import FloatArray, LabelArray
-from isbor.blocks import Workers
+from isbor._core.parallel import Workers
+from isbor._core.types import FloatArray, LabelArray
+from isbor.data.encoding import Missing
+from isbor.data.training import ClassWeight, Training, read_training
 from isbor.estimators.base import SHARED_PARAMETERS, LatentClassifier, thresholds_of_all_levels
-from isbor.estimators.training import ClassWeight, Training, read_training
-from isbor.solvers.expectation import expectation_propagation
-from isbor.solvers.gp import Inference, ProcessScore
-from isbor.solvers.hyperparameters import Plan, ProcessFit, fit_process
-from isbor.solvers.laplace import laplace
-from isbor.tables import Missing
+from isbor.gp.ep import expectation_propagation
+from isbor.gp.hyperparameters import Plan, ProcessFit, fit_process
+from isbor.gp.laplace import laplace
+from isbor.gp.process import Inference, ProcessScore
 
 __all__ = ["GPOR"]
 

@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from isbor.arrays import LabelArray
-from isbor.automatic import Selection, choose_kinds
-from isbor.blocks import Workers
+from isbor._core.parallel import Workers
+from isbor._core.trace import Callback
+from isbor._core.types import LabelArray
+from isbor.data.encoding import Missing
+from isbor.data.training import ClassWeight, read_training
 from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.sparse import SparseClassifier
-from isbor.estimators.training import ClassWeight, read_training
-from isbor.fits import Fit, Kind
-from isbor.kinds import Plan, Table, fit_kinds
-from isbor.tables import Missing
-from isbor.trace import Callback
+from isbor.search.families import Plan, Table, fit_kinds
+from isbor.search.result import Fit, Kind
+from isbor.search.selection import Selection, choose_kinds
 
 __all__ = ["ISBOR"]
 
@@ -90,7 +90,7 @@ class ISBOR(SparseClassifier):
         Chooses the pseudo-random order in which rows and functions are proposed. None is a fixed order: the
         fit is a function of the data alone, whatever the order of its rows.
     callback : callable or None, default=None
-        Called with each `isbor.trace.Step`. If it raises, the estimator stays as it was.
+        Called with each `isbor._core.trace.Step`. If it raises, the estimator stays as it was.
     verbose : int, default=0
         1 writes a line a pass to standard error, 2 a line a move.
 

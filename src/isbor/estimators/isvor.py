@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from isbor.arrays import FloatArray, IntArray, LabelArray
+from isbor._core.types import FloatArray, IntArray, LabelArray
+from isbor.data.encoding import Missing
+from isbor.data.rows import TrainingRows
+from isbor.data.stream import further_training, unscaled_where_constant
+from isbor.data.training import ClassWeight, Training, read_training
 from isbor.estimators.base import all_or_nothing
 from isbor.estimators.margin import FOLDS, KERNEL_PARAMETERS, Gamma, MarginClassifier
-from isbor.estimators.stream import further_training, unscaled_where_constant
-from isbor.estimators.training import ClassWeight, Training, read_training
-from isbor.inputs import TrainingRows
-from isbor.kernels import CutScore, Kernel, KernelName
-from isbor.solvers.incremental_svm import extend
-from isbor.solvers.margins import margin_problem
-from isbor.solvers.svm_machine import (
+from isbor.kernel.incremental import extend
+from isbor.kernel.kernels import CutScore, Kernel, KernelName
+from isbor.kernel.machine import (
     Gram,
     Machine,
     cut_score,
@@ -28,7 +28,7 @@ from isbor.solvers.svm_machine import (
     signed_bounds,
     with_thresholds,
 )
-from isbor.tables import Missing
+from isbor.kernel.margins import margin_problem
 
 __all__ = ["ISVOR"]
 

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from isbor.arrays import LabelArray
+from isbor._core.types import LabelArray
+from isbor.data.encoding import Missing
+from isbor.data.rows import TrainingRows
+from isbor.data.training import ClassWeight
 from isbor.estimators.margin import KERNEL_PARAMETERS, BatchMachine, Gamma
-from isbor.estimators.training import ClassWeight
-from isbor.inputs import TrainingRows
-from isbor.kernels import CutScore, Kernel, KernelName
-from isbor.solvers.discriminant import solve_discriminant
-from isbor.tables import Missing
+from isbor.kernel.discriminant import solve_discriminant
+from isbor.kernel.kernels import CutScore, Kernel, KernelName
 
 __all__ = ["KDLOR"]
 

@@ -10,14 +10,14 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from isbor.arrays import FloatArray, IntArray
-from isbor.blocks import Workers, row_blocks
-from isbor.calibration import Calibration, calibrate, cross_fitted_scores
+from isbor._core.parallel import Workers, row_blocks
+from isbor._core.types import FloatArray, IntArray
+from isbor.data.rows import TrainingRows
+from isbor.data.training import Training, read_training
 from isbor.estimators.base import SHARED_PARAMETERS, OrdinalClassifier
-from isbor.estimators.training import Training, read_training
-from isbor.inputs import TrainingRows
-from isbor.kernels import CutScore, Kernel, KernelMachine, KernelName
-from isbor.predictive import Loss, Score, insert_empty_levels
+from isbor.kernel.calibration import Calibration, calibrate, cross_fitted_scores
+from isbor.kernel.kernels import CutScore, Kernel, KernelMachine, KernelName
+from isbor.prediction.probabilities import Loss, Score, insert_empty_levels
 
 __all__ = ["FOLDS", "KERNEL_PARAMETERS", "Gamma", "BatchMachine", "MarginClassifier"]
 

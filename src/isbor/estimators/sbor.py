@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from isbor.arrays import LabelArray
-from isbor.blocks import Workers
+from isbor._core.parallel import Workers
+from isbor._core.trace import Callback
+from isbor._core.types import LabelArray
+from isbor.data.encoding import Missing
+from isbor.data.training import ClassWeight, read_training
 from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.sparse import SparseClassifier
-from isbor.estimators.training import ClassWeight, read_training
-from isbor.kinds import Plan, Table, fit_kinds
-from isbor.tables import Missing
-from isbor.trace import Callback
+from isbor.search.families import Plan, Table, fit_kinds
 
 __all__ = ["SBOR"]
 
@@ -55,7 +55,7 @@ class SBOR(SparseClassifier):
     random_state : int, RandomState or None, default=None
         Chooses the pseudo-random order in which the search for a width proposes rows. None is a fixed order.
     callback : callable or None, default=None
-        Called with each `isbor.trace.Step`. If it raises, the estimator stays as it was.
+        Called with each `isbor._core.trace.Step`. If it raises, the estimator stays as it was.
     verbose : int, default=0
         1 writes a line an update to standard error, 2 a line a function that leaves.
 

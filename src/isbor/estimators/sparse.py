@@ -6,16 +6,16 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from isbor.arrays import FloatArray, IntArray
-from isbor.blocks import Workers
+from isbor._core.parallel import Workers
+from isbor._core.trace import Callback, Step, StopReason
+from isbor._core.types import FloatArray, IntArray
+from isbor.data.training import Training
 from isbor.estimators.base import LatentClassifier, thresholds_of_all_levels
-from isbor.estimators.training import Training
-from isbor.fits import Fit
-from isbor.kinds import Table
-from isbor.predictive import LatentModel
-from isbor.relevance import feature_relevance
-from isbor.selection import WidthTrial
-from isbor.trace import Callback, Step, StopReason
+from isbor.inspection import feature_relevance
+from isbor.prediction.probabilities import LatentModel
+from isbor.search.families import Table
+from isbor.search.result import Fit
+from isbor.search.width import WidthTrial
 
 __all__ = ["SparseClassifier"]
 

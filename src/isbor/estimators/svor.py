@@ -10,14 +10,14 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from isbor.arrays import LabelArray
+from isbor._core.trace import StopReason
+from isbor._core.types import LabelArray
+from isbor.data.encoding import Missing
+from isbor.data.rows import TrainingRows
+from isbor.data.training import ClassWeight, Training
 from isbor.estimators.margin import KERNEL_PARAMETERS, BatchMachine, Gamma
-from isbor.estimators.training import ClassWeight, Training
-from isbor.inputs import TrainingRows
-from isbor.kernels import Kernel, KernelName
-from isbor.solvers.margins import MarginSolution, margin_problem
-from isbor.tables import Missing
-from isbor.trace import StopReason
+from isbor.kernel.kernels import Kernel, KernelName
+from isbor.kernel.margins import MarginSolution, margin_problem
 
 __all__ = ["SVOR"]
 
@@ -163,7 +163,7 @@ class SVOR(BatchMachine[MarginSolution]):
 
     def _solve(self, rows: TrainingRows, kernel: Kernel) -> MarginSolution:
         try:
-            from isbor.solvers.smo import solve_margins
+            from isbor.kernel.smo import solve_margins
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
                 'SVOR needs Numba, which is not installed: pip install "isbor[svm]".', name=error.name

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isbor.arrays import FloatArray
+from isbor._core.types import FloatArray
 from isbor.experiments.drawing import FONT_SIZE, NAME_LENGTH, TITLE_SIZE, house_style, text_width
 from isbor.plots.common import shorten
 

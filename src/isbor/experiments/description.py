@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TypeVar
 
+from isbor.data.encoding import learn_table
 from isbor.estimators import ISBOR
 from isbor.experiments.models import Model, as_plain, make_estimator
 from isbor.experiments.tasks import CrossValidation, Holdout, Scheme, Source, Task
 from isbor.metrics import get_scorer
-from isbor.tables import learn_table
 
 __all__ = ["Cell", "Experiment", "Limits", "Search"]
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isbor.arrays import FloatArray, IntArray
+from isbor._core.types import FloatArray, IntArray
 from isbor.experiments.drawing import draw_grid, draw_legend, house_style, model_styles, settled, text_width
-from isbor.likelihood import Derivatives, edges, ordinal_probit
+from isbor.model.likelihood import Derivatives, edges, ordinal_probit
 from isbor.plots.common import COLOUR_MAP
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from isbor.arrays import FloatArray, IntArray
+from isbor._core.types import FloatArray, IntArray
+from isbor.data.encoding import learn_table
 from isbor.experiments.description import Cell
 from isbor.experiments.models import Model, make_estimator, plain_parameters
 from isbor.experiments.records import Record
@@ -25,7 +26,6 @@ from isbor.metrics import (
     quadratic_weighted_kappa,
     ranked_probability_score,
 )
-from isbor.tables import learn_table
 
 __all__ = ["CALIBRATION_BINS", "measure"]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from isbor.arrays import FloatArray
+from isbor._core.types import FloatArray
 from isbor.experiments.description import Experiment
 from isbor.experiments.quantities import ACCURACY, LOG_LOSS, MAE, RPS, SECONDS, VECTORS, Quantity
 from isbor.experiments.results import Results

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from isbor.arrays import FloatArray
+from isbor._core.types import FloatArray
 from isbor.experiments.records import Record
 from isbor.experiments.tables import mean_and_deviation, number, seconds
 

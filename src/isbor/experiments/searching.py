@@ -24,7 +24,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
 
-from isbor.arrays import FloatArray, IntArray
+from isbor._core.types import FloatArray, IntArray
 from isbor.experiments.description import Search
 from isbor.experiments.tasks import take_rows
 from isbor.metrics import get_scorer

@@ -31,7 +31,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy import stats
 
-from isbor.arrays import FloatArray
+from isbor._core.types import FloatArray
 
 __all__ = [
     "Errors",

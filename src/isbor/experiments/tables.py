@@ -14,7 +14,7 @@ import rich.table
 from rich.box import SIMPLE_HEAD
 from rich.text import Text
 
-from isbor.arrays import FloatArray
+from isbor._core.types import FloatArray
 
 __all__ = [
     "DASH",

@@ -15,12 +15,12 @@ import narwhals as nw
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from isbor.arrays import IntArray, LabelArray
-from isbor.columns import data_frame
+from isbor._core.types import IntArray, LabelArray
+from isbor.data.frames import data_frame
+from isbor.data.labels import encode_labels
 from isbor.datasets import load_benchmark, make_saddle
 from isbor.datasets.catalogue import BENCHMARKS
 from isbor.experiments.table_files import labels_as_written, read_table
-from isbor.labels import encode_labels
 
 __all__ = [
     "BenchmarkData",

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isbor.arrays import FloatArray, IntArray, LabelArray
-from isbor.labels import encode_labels, ordered_union, rank_labels
+from isbor._core.types import FloatArray, IntArray, LabelArray
+from isbor.data.labels import encode_labels, ordered_union, rank_labels
 
 __all__ = ["Order", "Ranked", "ranks", "read_forecast", "read_labels", "union_order"]
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import cohen_kappa_score
 
-from isbor.arrays import FloatArray, IntArray
+from isbor._core.types import FloatArray, IntArray
 from isbor.metrics.arguments import Order, Ranked, read_forecast, read_labels
 
 __all__ = [

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isbor.arrays import FloatArray, LabelArray
-from isbor.labels import encode_labels, ordered_union
+from isbor._core.types import FloatArray, LabelArray
+from isbor.data.labels import encode_labels, ordered_union
 from isbor.metrics.arguments import Order, ranks, union_order
 from isbor.metrics.measures import (
     accuracy,

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from isbor.arrays import IntArray, LabelArray
-from isbor.labels import encode_labels, rank_labels
+from isbor._core.types import IntArray, LabelArray
+from isbor.data.labels import encode_labels, rank_labels
 from isbor.plots.common import COLOUR_MAP, check_count, new_axes, require_matplotlib
 from isbor.plots.curves import HISTOGRAM_BARS, CalibrationCurve, Forecast, mean_absolute_gap
 

@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from isbor.arrays import FloatArray, IntArray, LabelArray
-from isbor.labels import OrderedLabels
+from isbor._core.types import FloatArray, IntArray, LabelArray
+from isbor.data.labels import OrderedLabels
 from isbor.plots.common import shorten
 
 __all__ = ["HISTOGRAM_BARS", "CalibrationCurve", "Forecast", "mean_absolute_gap"]

@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from isbor.arrays import FloatArray, IntArray, LabelArray
-from isbor.labels import rank_labels
+from isbor._core.types import FloatArray, IntArray, LabelArray
+from isbor.data.encoding import TableEncoding
+from isbor.data.labels import rank_labels
 from isbor.plots.common import COLOUR_MAP, new_axes, require_matplotlib
 from isbor.plots.two_features import (
     check_complete,
@@ -20,7 +21,6 @@ from isbor.plots.two_features import (
     scores,
     typical_row,
 )
-from isbor.tables import TableEncoding
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from isbor.arrays import FloatArray
+from isbor._core.types import FloatArray
 from isbor.plots.common import check_count, new_axes, require_matplotlib, shorten
 
 if TYPE_CHECKING:

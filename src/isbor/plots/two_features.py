@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from isbor.arrays import FloatArray
-from isbor.columns import data_frame, read_column
-from isbor.tables import TableEncoding
+from isbor._core.types import FloatArray
+from isbor.data.encoding import TableEncoding
+from isbor.data.frames import data_frame, read_column
 
 __all__ = [
     "check_complete",

@@ -1,0 +1,178 @@
+"""Tables to matrices: the training rows in one canonical form.
+
+A fit must not depend on the order of its rows, and a row of weight 2 must equal the row twice. So rows
+are brought into a canonical order before anything is computed or sampled from them: equal (x, y) rows
+are merged and their weights added, then rows are ordered by a hash of their values, which is an order
+as good as random yet a function of the set of rows alone. Within that order the classes are
+interleaved in proportion, so that **every prefix is a stratified random sample**: sampling candidates
+or subsamples means taking the first rows.
+
+Features are standardised by the rows' weighted mean and standard deviation; a constant feature says
+nothing and gets factor zero. The columns of a category are scaled together, so that the mean squared
+distance between two rows is that of any other feature, 2: then a rare level is no further away than others,
+nor is one that training rows do not have.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isbor._core.types import FloatArray, IntArray
+
+__all__ = ["Scaling", "TrainingRows", "canonical_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """x → (x - mean) · factor, column by column."""
+
+    mean: FloatArray  # (d,)
+    factor: FloatArray  # (d,), one over the standard deviation; 0 for a constant feature
+    varying: NDArray[np.bool_]  # (d,) whether training rows differ there
+
+    @classmethod
+    def identity(cls, n_columns: int) -> "Scaling":
+        """Return the scaling that leaves rows as they are."""
+        return cls(np.zeros(n_columns), np.ones(n_columns), np.ones(n_columns, dtype=np.bool_))
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return the scaled rows, a new array."""
+        Z = X - self.mean
+        Z *= self.factor
+        # So far out every basis function is zero; beyond, squares would overflow.
+        return np.clip(Z, -1e100, 1e100, out=Z)
+
+    def inverse(self, Z: FloatArray) -> FloatArray:
+        """Return unscaled rows; a constant feature takes its constant."""
+        return self.mean + Z / np.where(self.factor > 0.0, self.factor, np.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRows:
+    """Distinct weighted rows in canonical order; each prefix is stratified by label."""
+
+    X: FloatArray  # (n, d) scaled
+    y: IntArray  # (n,) labels 0 … r-1, each of which occurs
+    weight: FloatArray  # (n,) positive
+    source: IntArray  # (n,) a row of the user's table that each row came from
+    noise: FloatArray  # (n,) standard deviation of the noise
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def head(self, n: int) -> "TrainingRows":
+        """Return the first n rows, a stratified sample, without copying."""
+        return self.take(slice(n))
+
+    def take(self, chosen: IntArray | slice) -> "TrainingRows":
+        """Return some of the rows; in ascending order their prefixes stay stratified."""
+        return TrainingRows(
+            self.X[chosen], self.y[chosen], self.weight[chosen], self.source[chosen], self.noise[chosen]
+        )
+
+    def in_fewer_dimensions(self) -> "TrainingRows":
+        """Return the rows in at most n dimensions, all distances between them as they were.
+
+        n points span no more; with more features than rows this saves nearly all of the work. Columns in
+        which no row differs go as well.
+        """
+        varying = np.ptp(self.X, axis=0) > 0.0
+        rows = self
+        if varying.any() and not varying.all():
+            rows = replace(self, X=np.ascontiguousarray(self.X[:, varying]))
+        n, d = rows.X.shape
+        if d <= n:
+            return rows
+        _, triangle = np.linalg.qr(rows.X.T)
+        return replace(rows, X=np.ascontiguousarray(triangle.T))
+
+
+def canonical_rows(
+    X: FloatArray, y: IntArray, weight: FloatArray, *, salt: int = 0, category: IntArray | None = None
+) -> tuple[TrainingRows, Scaling]:
+    """Merge equal rows, drop those of weight zero, order and scale the rest.
+
+    Parameters
+    ----------
+    X : (n, d), finite
+    y : (n,) labels 0 … r-1
+    weight : (n,) nonnegative
+    salt : chooses among the pseudo-random orders
+    category : (d,) the number of the category that a column belongs to, -1 for a column of its own
+    """
+    kept = np.flatnonzero(weight > 0)
+    if len(kept) < len(weight):
+        rows, scaling = canonical_rows(X[kept], y[kept], weight[kept], salt=salt, category=category)
+        return replace(rows, source=kept[rows.source]), scaling
+    key = _hash_rows(X, y, salt)
+    # Equal rows by weight, so that their sum does not depend on the order they came in.
+    order = np.lexsort((weight, key))
+    # Equal rows have equal keys; rows of equal keys are compared.
+    same = (key[order[1:]] == key[order[:-1]]) & (y[order[1:]] == y[order[:-1]])
+    twins = np.flatnonzero(same)
+    same[twins] = (X[order[twins + 1]] == X[order[twins]]).all(axis=1)
+    first = np.flatnonzero(np.concatenate(([True], ~same)))
+    merged = np.add.reduceat(weight[order], first)
+    source = np.minimum.reduceat(order, first)
+
+    interleaved = _interleave(y[source])
+    source, merged = source[interleaved], merged[interleaved]
+    X = X[source]
+    scaling = _standardise(X, merged, category)
+    return TrainingRows(X, y[source], merged, source, np.ones(len(source))), scaling
+
+
+def _hash_rows(X: FloatArray, y: IntArray, salt: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """Return 64 well-mixed bits of each row (x, y); arithmetic wraps, as hashes do."""
+    key = y.astype(np.uint64) + np.uint64(salt)
+    for column in X.T:
+        if column.min() == column.max():
+            continue  # a constant feature must not matter, not even here
+        # Adding 0.0 turns -0.0, which compares equal to 0.0, into it.
+        key += (column + 0.0).view(np.uint64)
+        key += np.uint64(0x9E3779B97F4A7C15)
+        # The finaliser of the generator splitmix64.
+        for shift, multiplier in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            key ^= key >> np.uint64(shift)
+            key *= np.uint64(multiplier)
+        key ^= key >> np.uint64(31)
+    return key
+
+
+def _interleave(y: IntArray) -> IntArray:
+    """Return an order in which each prefix holds the classes in proportion, each at least once early on."""
+    by_class = np.argsort(y, kind="stable")
+    counts = np.bincount(y)
+    starts = np.cumsum(counts) - counts
+    rank = np.arange(len(y)) - np.repeat(starts, counts)
+    share = rank / np.repeat(counts, counts)
+    return by_class[np.argsort(share, kind="stable")]
+
+
+def _standardise(X: FloatArray, weight: FloatArray, category: IntArray | None) -> Scaling:
+    """Standardise the rows in place; safe for values near the limits of floats."""
+    share = weight / weight.sum()
+    mean = share @ X
+    low, high = X.min(axis=0), X.max(axis=0)
+    reach = np.maximum(high - mean, mean - low)
+    varying = (high > low) & (reach > 0)
+    unit = np.where(varying, reach, 1.0)
+    X -= mean
+    X /= unit
+    X[:, ~varying] = 0.0
+    variance = np.einsum("i,ij,ij->j", share, X, X)
+    if category is not None:
+        for number in np.unique(category[category >= 0]):
+            columns = np.flatnonzero((category == number) & varying)
+            # In the units that the columns have been divided by, which are not all the same.
+            variance[columns] = np.sum(variance[columns] * unit[columns] ** 2) / unit[columns] ** 2
+    spread = np.sqrt(variance)
+    X /= np.where(varying, spread, 1.0)
+    factor = np.zeros_like(unit)
+    factor[varying] = 1.0 / (unit * spread)[varying]
+    if category is not None:
+        for number in np.unique(category[(category >= 0) & varying]):
+            of_category = category == number
+            factor[of_category & ~varying] = factor[of_category & varying][0]
+    return Scaling(mean, factor, varying)

@@ -1,0 +1,68 @@
+"""Training data that come in pieces: what the first piece fixes, and how others are added to it."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isbor._core.types import FloatArray
+from isbor.data.labels import OrderedLabels, rank_labels
+from isbor.data.rows import TrainingRows
+from isbor.data.training import Training, checked_weights
+
+__all__ = ["further_training", "unscaled_where_constant"]
+
+
+def further_training(
+    estimator: Any, before: Training, X: object, y: ArrayLike, sample_weight: ArrayLike | None
+) -> Training:
+    """Read further rows: repetitions add to the weight of the first, others are appended as they come."""
+    before = unscaled_where_constant(before)
+    labels = OrderedLabels(before.classes, rank_labels(y, before.classes))
+    matrix = before.table(estimator, X)
+    weight = checked_weights(matrix, labels, sample_weight, estimator.class_weight)
+    n_before, rows = len(before.X), before.rows
+    place = {
+        _key(before.X[source], code): position
+        for position, (source, code) in enumerate(zip(rows.source, before.observed[rows.y], strict=True))
+    }
+    total = rows.weight.tolist()
+    added: list[int] = []
+    for i in np.flatnonzero(weight > 0.0).tolist():
+        position = place.setdefault(_key(matrix[i], labels.codes[i]), len(total))
+        if position == len(total):
+            added.append(i)
+            total.append(0.0)
+        total[position] += float(weight[i])
+    codes = np.concatenate([before.observed[rows.y], labels.codes[added]])
+    observed = np.unique(codes)
+    return replace(
+        before,
+        observed=observed,
+        X=np.concatenate([before.X, matrix]),
+        weight=np.concatenate([before.weight, weight]),
+        rows=TrainingRows(
+            np.concatenate([rows.X, before.scaling(matrix[added])]),
+            np.searchsorted(observed, codes),
+            np.array(total),
+            np.concatenate([rows.source, n_before + np.array(added, np.intp)]),
+            np.ones(len(total)),
+        ),
+    )
+
+
+def _key(row: FloatArray, code: int) -> tuple[bytes, int]:
+    """Return what rows have in common that are equal; adding 0.0 turns -0.0 into it."""
+    return (row + 0.0).tobytes(), int(code)
+
+
+def unscaled_where_constant(training: Training) -> Training:
+    """Return the training data with factor 1 for constant features, which may vary in rows to come."""
+    scaling = training.scaling
+    constant = scaling.factor == 0.0
+    if not constant.any():
+        return training
+    mean = np.where(constant, training.X[training.rows.source[0]], scaling.mean)
+    factor = np.where(constant, 1.0, scaling.factor)
+    return replace(training, scaling=replace(scaling, mean=mean, factor=factor))

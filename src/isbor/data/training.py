@@ -1,0 +1,161 @@
+"""From what a user passes to `fit` to rows in canonical form: the same for all estimators."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+
+from isbor._core.types import FloatArray, IntArray, LabelArray
+from isbor.data.encoding import Missing, TableEncoding, learn_table
+from isbor.data.labels import OrderedLabels, encode_labels, observed_levels
+from isbor.data.rows import Scaling, TrainingRows, canonical_rows
+
+__all__ = ["ClassWeight", "Training", "checked_weights", "read_training"]
+
+ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
+
+_MOST_WEIGHT = 1e12  # of all rows; with more, differences between them are lost in rounding
+
+
+class Readable(Protocol):
+    """The parameters of an estimator that say how its training data are to be read."""
+
+    missing: Missing
+    classes: Any
+    class_weight: ClassWeight
+    random_state: int | np.random.RandomState | None
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Training data, checked: the rows as they are, and distinct ones in canonical order."""
+
+    table: TableEncoding
+    classes: LabelArray  # all levels, lowest first
+    observed: IntArray  # (r,) positions in `classes` of the levels that have rows
+    X: FloatArray  # (n, d) all rows, encoded, not scaled
+    weight: FloatArray  # (n,) their weights
+    rows: TrainingRows  # distinct and scaled; labels count observed levels only
+    scaling: Scaling
+    salt: int  # chooses among pseudo-random orders
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all rows."""
+        return float(self.rows.weight.sum())
+
+    @property
+    def n_varying(self) -> int:
+        """Number of features that are not constant, at least 1; the columns of a category are one feature."""
+        return max(len(np.unique(self.table.feature[self.scaling.varying])), 1)
+
+
+def read_training(
+    estimator: Any,
+    X: object,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    *,
+    pairwise: bool = False,
+    classes: object = None,
+    fewest_levels: int = 2,
+) -> Training:
+    """Check and encode training data; sets the estimator's `n_features_in_` and `feature_names_in_`.
+
+    The estimator has the parameters of `Readable`. `pairwise` means that X is a matrix of kernel values,
+    whose rows are neither scaled nor merged nor put in another order. `classes` are all levels, those of the
+    estimator if they are not given.
+    """
+    parameters: Readable = estimator
+    labels = encode_labels(y, parameters.classes if classes is None else classes)
+    weight = checked_weights(X, labels, sample_weight, parameters.class_weight)
+    observed = observed_levels(labels, weight, fewest=fewest_levels)
+    table, matrix = learn_table(estimator, X, parameters.missing, weight)
+    seed = parameters.random_state
+    salt = 0 if seed is None else check_random_state(seed).randint(1, 2**31)
+    ranks = np.searchsorted(observed, labels.codes)
+    if pairwise:
+        rows, scaling = _rows_of_kernel_matrix(matrix, ranks, weight)
+        return Training(table, labels.classes, observed, matrix, weight, rows, scaling, salt)
+    rows, scaling = canonical_rows(
+        matrix,
+        ranks,
+        weight,
+        salt=salt,
+        category=np.where(table.categorical, table.feature, -1),
+    )
+    return Training(table, labels.classes, observed, matrix, weight, rows, scaling, salt)
+
+
+def checked_weights(
+    X: object, labels: OrderedLabels, sample_weight: ArrayLike | None, class_weight: ClassWeight
+) -> FloatArray:
+    """Check that rows, labels and weights are equally many, and return each row's weight."""
+    check_consistent_length(X, labels.codes)
+    weight = _check_sample_weight(sample_weight, labels.codes, dtype=np.float64, ensure_non_negative=True)
+    weight = _row_weights(labels, weight, class_weight)
+    total = float(weight.sum())
+    if not total <= _MOST_WEIGHT:  # NaN and infinity included
+        raise ValueError(
+            f"The weights of all rows sum to {total:.3g}; {_MOST_WEIGHT:.0e} is the most that floating-point "
+            "numbers can resolve. A weight of 1 stands for one row: divide sample_weight by a constant."
+        )
+    return weight
+
+
+def _rows_of_kernel_matrix(
+    matrix: FloatArray, y: IntArray, weight: FloatArray
+) -> tuple[TrainingRows, Scaling]:
+    n, d = matrix.shape
+    if n != d:
+        raise ValueError(
+            f"X has shape {matrix.shape}; kernel='precomputed' needs a square matrix of kernel values "
+            "between all training rows. Compute it with sklearn.metrics.pairwise, or choose another kernel."
+        )
+    kept = np.flatnonzero(weight > 0)
+    rows = TrainingRows(matrix[kept], y[kept], weight[kept], kept, np.ones(len(kept)))
+    return rows, Scaling.identity(d)
+
+
+def _row_weights(labels: OrderedLabels, sample_weight: FloatArray, class_weight: ClassWeight) -> FloatArray:
+    """Return each row's weight: its sample weight times the weight of its class.
+
+    "balanced" gives each class that occurs the same total, and leaves the total of all rows as it is. A
+    class of less than 1e-12 of the total weighs nothing: its thresholds could not be told apart.
+    """
+    weight = sample_weight * _class_weights(labels, sample_weight, class_weight)[labels.codes]
+    totals = np.bincount(labels.codes, weight, minlength=len(labels.classes))
+    return np.where(totals[labels.codes] < 1e-12 * totals.sum(), 0.0, weight)
+
+
+def _class_weights(labels: OrderedLabels, sample_weight: FloatArray, class_weight: ClassWeight) -> FloatArray:
+    """Return the weight of each level."""
+    n_levels = len(labels.classes)
+    if class_weight is None:
+        return np.ones(n_levels)
+    if isinstance(class_weight, str):
+        ascending = np.argsort(sample_weight)  # a sum that does not depend on the order of rows
+        totals = np.bincount(labels.codes[ascending], sample_weight[ascending], minlength=n_levels)
+        occurs = totals > 0
+        of_class = np.zeros(n_levels)
+        of_class[occurs] = totals.sum() / (occurs.sum() * totals[occurs])
+    else:
+        position = {label: k for k, label in enumerate(labels.classes.tolist())}
+        unknown = [label for label in class_weight if label not in position]
+        if unknown:
+            raise ValueError(
+                f"class_weight names {unknown}, not among the classes {list(position)}. "
+                "Use the labels of y as keys."
+            )
+        of_class = np.ones(n_levels)
+        for label, weight in class_weight.items():
+            if not (np.isfinite(weight) and weight >= 0):
+                raise ValueError(
+                    f"class_weight[{label!r}] is {weight}; a finite number that is not negative is needed."
+                )
+            of_class[position[label]] = weight
+    return of_class

@@ -1,0 +1,149 @@
+r"""Monotone warps of features: the normal score of a value's rank.
+
+Heavy tails and outliers spread a feature so that most rows sit in a corner of it. Its normal score,
+
+.. math:: x \mapsto \Psi^{-1}(\text{share of training rows below } x),
+
+is spread as evenly as can be, whatever the feature's own scale. Neither the feature nor its score is always
+the better input, and it need not be the same one for all functions: so functions with metrics of their own
+may use either, and the evidence chooses.
+
+The map is kept as a piecewise linear one through at most a few hundred quantiles, which is increasing on
+the range of the training rows and constant beyond.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from isbor._core.types import FloatArray, IntArray
+from isbor.data.rows import Scaling, TrainingRows
+
+__all__ = ["Preparation", "Warp", "prepare"]
+
+_MAX_KNOTS = 200
+_SMALLEST_SHARE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Warp:
+    """One increasing function of one column."""
+
+    knots: FloatArray  # increasing values of the column
+    scores: FloatArray  # increasing, what they become: mean 0 and variance 1 over the training rows
+
+    def __call__(self, column: FloatArray) -> FloatArray:
+        """Return the scores of values."""
+        return np.interp(column, self.knots, self.scores)
+
+    def inverse(self, scores: FloatArray) -> FloatArray:
+        """Return the values that have these scores, within the range of the training rows."""
+        return np.interp(scores, self.scores, self.knots)
+
+    @classmethod
+    def learn(cls, column: FloatArray, weight: FloatArray) -> "Warp | None":
+        """Return the normal score of ranks among weighted values; None if weights make all ranks equal."""
+        values, place = np.unique(column, return_inverse=True)
+        # Summed in the order of weights, so that the order of rows does not matter.
+        order = np.argsort(weight, kind="stable")
+        total = np.bincount(place[order], weight[order])
+        share = (np.cumsum(total) - 0.5 * total) / total.sum()
+        # A value of next to no weight would have an infinite score, or that of its neighbour.
+        scores = ndtri(np.clip(share, _SMALLEST_SHARE, 1.0 - _SMALLEST_SHARE))
+        distinct = np.flatnonzero(np.diff(scores, prepend=-np.inf) > 0)
+        values, scores = values[distinct], scores[distinct]
+        total = np.add.reduceat(total, distinct)
+        if len(values) < 2:
+            return None
+        mean = total @ scores / total.sum()
+        spread = np.sqrt(total @ (scores - mean) ** 2 / total.sum())
+        scores = (scores - mean) / spread
+        if len(values) > _MAX_KNOTS:
+            wanted = np.linspace(scores[0], scores[-1], _MAX_KNOTS)
+            chosen = np.unique(np.searchsorted(scores, wanted, side="left"))
+            values, scores = values[chosen], scores[chosen]
+        return cls(values, scores)
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """From a table's columns of numbers to those that functions see: scaled, some of them warped as well."""
+
+    scaling: Scaling
+    source: IntArray  # (p,) the scaled column that each prepared column comes from, in ascending order
+    warps: tuple[Warp | None, ...]  # (p,)
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return the prepared rows, a new array of shape (n, p)."""
+        return self.widen(self.scaling(X))
+
+    def widen(self, scaled: FloatArray) -> FloatArray:
+        """Return the prepared rows of scaled ones."""
+        if len(self.source) == scaled.shape[1] and not any(self.warps):
+            return scaled
+        wide = np.empty((len(scaled), len(self.source)))
+        for p, (j, warp) in enumerate(zip(self.source, self.warps, strict=True)):
+            wide[:, p] = scaled[:, j] if warp is None else warp(scaled[:, j])
+        return wide
+
+    def with_all_columns(self) -> "Preparation":
+        """Return the preparation that has every column in which rows may differ, of training or later."""
+        missing = np.setdiff1d(np.flatnonzero(self.scaling.factor > 0.0), self.source)
+        if not len(missing):
+            return self
+        source = np.concatenate([self.source, missing])
+        order = np.argsort(source, kind="stable")
+        warps = (*self.warps, *(None,) * len(missing))
+        return replace(self, source=source[order], warps=tuple(warps[p] for p in order))
+
+    def places_in(self, other: "Preparation") -> tuple[IntArray, IntArray]:
+        """Return the columns that another preparation of the same table has, too, and their places there."""
+        place = {key: p for p, key in enumerate(other._keys())}
+        shared = [(p, place[key]) for p, key in enumerate(self._keys()) if key in place]
+        columns, places = np.array(shared, dtype=np.intp).reshape(-1, 2).T
+        return columns, places
+
+    def _keys(self) -> list[tuple[int, bool]]:
+        """Return what tells the prepared columns apart."""
+        return [(j, warp is None) for j, warp in zip(self.source.tolist(), self.warps, strict=True)]
+
+    def centres(self, prepared: FloatArray, used: NDArray[np.bool_]) -> FloatArray:
+        """Return points in the units of the table; where a feature is used in two ways the plain one counts.
+
+        Columns that are not used take their mean.
+        """
+        scaled = np.zeros((len(prepared), len(self.scaling.mean)))
+        for plain in (False, True):
+            for p, (j, warp) in enumerate(zip(self.source, self.warps, strict=True)):
+                if (warp is None) == plain:
+                    column = prepared[:, p] if warp is None else warp.inverse(prepared[:, p])
+                    scaled[:, j] = np.where(used[:, p], column, scaled[:, j])
+        return self.scaling.inverse(scaled)
+
+
+def prepare(
+    rows: TrainingRows, scaling: Scaling, warpable: NDArray[np.bool_] | None
+) -> tuple[TrainingRows, Preparation]:
+    """Return the rows with the columns that functions see, and how other rows get them.
+
+    `warpable` says which columns may be warped; None means none, and that all columns stay. A column of two
+    values is its own warp, and a constant one is left out.
+    """
+    source: list[int] = []
+    warps: list[Warp | None] = []
+    columns = np.arange(rows.X.shape[1])
+    if warpable is not None and scaling.varying.any():
+        columns = columns[scaling.varying]
+    for j in columns.tolist():
+        source.append(j)
+        warps.append(None)
+        column = rows.X[:, j]
+        if warpable is not None and warpable[j] and len(np.unique(column[:1000])) > 2:
+            warp = Warp.learn(column, rows.weight)
+            if warp is not None:
+                source.append(j)
+                warps.append(warp)
+    preparation = Preparation(scaling, np.array(source), tuple(warps))
+    return replace(rows, X=preparation.widen(rows.X)), preparation

@@ -1,0 +1,296 @@
+r"""Expectation propagation for a Gaussian process with ordered labels.
+
+Every row's likelihood is replaced by a Gaussian factor (s, ν) of `isbor.gp.process`, chosen so that the
+likelihood itself in its place would change neither mean nor variance of the row's score.
+
+**Cavity.** Without its own factor the score of row i is :math:`N(\mu_i, c_i)`. With the diagonal C of
+:math:`B^{-1}`, the posterior variance Σ_ii and the coefficients α of the posterior mean,
+
+.. math::
+    C_i = \frac1{1 + s_i c_i} = 1 - s_i \Sigma_{ii}, \qquad
+    c_i = \frac{\Sigma_{ii}}{C_i} = \frac{1 - C_i}{s_i C_i}, \qquad \mu_i = (K\alpha)_i - c_i \alpha_i .
+
+The second form of c cancels where a factor is weak; there
+:math:`\Sigma_{ii} = s_i^{-1/2} \sum_j (B^{-1})_{ij} s_j^{1/2} K_{ij}` does not.
+
+**Tilted distribution.** It is the cavity times the likelihood, to the power of the row's weight. With
+
+.. math::
+    \hat Z_i(\mu, c) = \int p_i(f)^{v_i} N(f \mid \mu, c)\, df, \qquad
+    g = \frac{\partial \ln \hat Z}{\partial \mu}, \qquad h = -\frac{\partial^2 \ln \hat Z}{\partial \mu^2}
+
+it has mean μ + cg and variance c(1 - ch), and the factor that leads to these is
+
+.. math:: s = \frac{h}{1 - ch} \ge 0, \qquad \nu = \frac{g + h\mu}{1 - ch} .
+
+Where nothing changes any more, α = g. For a weight of one the integral is an ordinal probit whose noise has
+variance 1 + c; other weights need quadrature.
+
+**Evidence.** In terms of cavities and coefficients the approximation of ln p(y) is
+
+.. math::
+    L = \sum_i \ln \hat Z_i(\mu_i, c_i) - \tfrac12 \alpha^\top \mu
+        - \tfrac12 \ln|B| - \tfrac12 \sum_i \ln C_i .
+
+(It follows from the usual form with ν = α/C + sμ, by which all squares cancel.) It is stationary in the
+factors, so its gradient is the one at fixed factors and cavities: ½ (ααᵀ - R) in K, and in a threshold the
+sum of :math:`\partial \ln \hat Z_i/\partial b`. With one row L is exact.
+
+**Iteration.** All factors are renewed at once, then the posterior. Where rows say the same, that goes too far
+and comes back in the next round: the mismatch m of means and variances changes its sign. Were it λm in the
+next round, it would be gone after a share 1/(1 - λ) of the way. So that share is gone, estimated from round
+to round (Aitken's relaxation).
+
+**Quadrature.** :math:`\phi(f) = v \ln p(f) - (f - \mu)^2/2c` is concave. It bends near its mode, on the scale
+of its curvature there, and where the likelihood's power falls off: :math:`\sqrt{2 \ln v}` inside of a
+threshold, on a scale of one over that distance (of one, for small weights). So panels of Gauss-Legendre
+quadrature are as long as their distance from the nearest of these places, or as its scale. Derivatives are
+means under the tilted distribution,
+
+.. math::
+    g = v\, \mathrm{E}\delta = \frac{\mathrm{E}f - \mu}{c}, \qquad
+    h = v\, \mathrm{E}H - v^2 \operatorname{Var} \delta
+        = \frac1c \Big(1 - \frac{\operatorname{Var} f}{c}\Big), \qquad
+    \frac{\partial \ln \hat Z}{\partial b_k} = v\, \mathrm{E} g_1 ,
+
+of which the second forms are accurate where the likelihood says much, the first where it says little.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from scipy.linalg import blas
+
+from isbor._core.types import FloatArray, IntArray
+from isbor.data.rows import TrainingRows
+from isbor.gp.process import Evidence, ProcessPosterior, condition, sum_by_threshold
+from isbor.model.likelihood import Derivatives, edges, ordinal_probit
+
+__all__ = ["Tilted", "expectation_propagation", "tilted"]
+
+_PATIENCE = 10  # rounds that bring the factors no closer to their goal, before steps are halved
+_SHORTEST_STEP = 0.1  # of those; below, no more is hoped for
+_TOLERANCE = 1e-6  # of the mismatch
+_ROUNDING = 1e-4  # a mismatch that small, and no longer falling, is rounding
+_WEAKEST = 1e-200  # precision of a factor that says nothing; its root must not underflow
+
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(16)
+_DEPTH = 40.0  # below its peak φ has no mass left
+
+
+def expectation_propagation(
+    gram: FloatArray, rows: TrainingRows, thresholds: FloatArray, start: ProcessPosterior | None = None
+) -> Evidence:
+    """Return the approximation of the log evidence by expectation propagation, with its gradient."""
+    cuts = edges(thresholds)
+    low, high = cuts[rows.y], cuts[rows.y + 1]
+    precision, linear = (np.full(len(rows), _WEAKEST), np.zeros(len(rows)))
+    if start is not None:
+        precision, linear = start.precision, start.linear
+    longest, step, least, n_vain = 1.0, 1.0, np.inf, 0
+    before: FloatArray | None = None
+    while True:
+        posterior = condition(gram, precision, linear)
+        inverse = posterior.inverse()
+        cavity = _cavity(gram, posterior, inverse)
+        terms = tilted(cavity.mean, cavity.variance, low, high, rows.weight)
+        rest = 1.0 - cavity.variance * terms.curvature
+        mismatch = _mismatch(posterior, cavity, terms, rest)
+        largest = float(np.abs(mismatch).max())
+        least, n_vain = (largest, 0) if largest < least else (least, n_vain + 1)
+        if n_vain == _PATIENCE:
+            longest, n_vain = (0.5 * longest if least > _ROUNDING else 0.0), 0
+        if largest < _TOLERANCE or longest < _SHORTEST_STEP:
+            break
+        if before is not None and np.any(before != mismatch):
+            change = before - mismatch
+            share = step * float(before @ change) / float(change @ change)
+            step = min(max(share, 0.2 * longest), longest, 1.5 * step)
+        before = mismatch
+        precision = (1.0 - step) * precision + step * np.maximum(terms.curvature / rest, _WEAKEST)
+        linear = (1.0 - step) * linear + step * (terms.slope + terms.curvature * cavity.mean) / rest
+    log_evidence = (
+        terms.log_z.sum()
+        - 0.5 * posterior.coef @ cavity.mean
+        - posterior.half_log_determinant
+        - 0.5 * np.log(cavity.share).sum()
+    )
+    return Evidence(
+        posterior,
+        float(log_evidence),
+        posterior.gradient(inverse),
+        sum_by_threshold(rows.y, terms.upper, -terms.lower),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Cavity:
+    """The score of each row without the row's own factor, each of shape (n,)."""
+
+    mean: FloatArray  # μ
+    variance: FloatArray  # c
+    share: FloatArray  # C, of the cavity's variance that the factor leaves
+
+
+def _cavity(gram: FloatArray, posterior: ProcessPosterior, inverse: FloatArray) -> _Cavity:
+    """Take the factors out one by one, given the lower triangle of B⁻¹."""
+    root = np.sqrt(posterior.precision)
+    share = np.diag(inverse).copy()
+    left = blas.dsymv(1.0, inverse * gram.T, root, lower=1) / root
+    strong = share < 0.5
+    variance = np.where(strong, (1.0 - share) / posterior.precision, left) / share
+    mean = gram @ posterior.coef - variance * posterior.coef
+    return _Cavity(mean, variance, share)
+
+
+def _mismatch(posterior: ProcessPosterior, cavity: _Cavity, terms: "Tilted", rest: FloatArray) -> FloatArray:
+    """Return by how much tilted and posterior distributions differ, in mean and in variance, shape (2n,).
+
+    Means are in units of the posterior standard deviation, variances relative to the posterior's.
+    """
+    spread = np.sqrt(cavity.variance * cavity.share)
+    mean = cavity.variance * (terms.slope - posterior.coef) / spread
+    return np.concatenate([mean, rest / cavity.share - 1.0])
+
+
+@dataclass(frozen=True, slots=True)
+class Tilted:
+    """ln Ẑ of each row and its derivatives in the cavity's mean and the thresholds, each of shape (n,)."""
+
+    log_z: FloatArray
+    slope: FloatArray  # g = ∂/∂μ
+    curvature: FloatArray  # h = -∂²/∂μ²
+    upper: FloatArray  # ∂/∂(upper threshold)
+    lower: FloatArray  # -∂/∂(lower threshold)
+
+
+def tilted(
+    mean: FloatArray, variance: FloatArray, low: FloatArray, high: FloatArray, weight: FloatArray
+) -> Tilted:
+    """Return ln ∫ p(f)^weight N(f | mean, variance) df and its derivatives, row by row."""
+    terms = ordinal_probit(mean, low, high, scale=np.sqrt(1.0 + variance))
+    result = Tilted(terms.log_p, terms.score, terms.curvature, terms.upper, terms.lower)
+    powers = np.flatnonzero(weight != 1.0)
+    if powers.size:
+        integrated = _by_quadrature(_Power(mean, variance, low, high, weight).take(powers))
+        for part in fields(Tilted):
+            getattr(result, part.name)[powers] = getattr(integrated, part.name)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Power:
+    """φ(f) = v ln p(f) - (f - μ)²/2c of some rows."""
+
+    mean: FloatArray
+    variance: FloatArray
+    low: FloatArray
+    high: FloatArray
+    weight: FloatArray
+
+    def take(self, chosen: IntArray) -> "_Power":
+        """Return some of the rows, or some several times."""
+        return _Power(*(getattr(self, part.name)[chosen] for part in fields(self)))
+
+    def terms(self, f: FloatArray) -> Derivatives:
+        """Return ln p and its derivatives."""
+        return ordinal_probit(f, self.low, self.high)
+
+    def exponent(self, f: FloatArray, terms: Derivatives) -> FloatArray:
+        """Return φ."""
+        return self.weight * terms.log_p - 0.5 * (f - self.mean) ** 2 / self.variance
+
+
+def _by_quadrature(power: _Power) -> Tilted:
+    """Return the same as `tilted`, for any weights."""
+    mode, width = _mode(power)
+    peak = power.exponent(mode, power.terms(mode))
+    row, left, length = _panels(power, mode, width, peak)
+    f = (left[:, None] + length[:, None] * (0.5 + 0.5 * _NODES)).ravel()
+    row = np.repeat(row, len(_NODES))
+    nodes = power.take(row)
+    terms = nodes.terms(f)
+    mass = np.exp(nodes.exponent(f, terms) - peak[row]) * (0.5 * length[:, None] * _NODE_WEIGHTS).ravel()
+    total = np.bincount(row, mass)
+    mass /= total[row]
+
+    def average(values: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(row, mass * values), dtype=np.float64)
+
+    c, weight = power.variance, power.weight
+    f -= mode[row]
+    away = average(f)
+    spread = average((f - away[row]) ** 2)
+    score = average(terms.score)
+    score_spread = average((terms.score - score[row]) ** 2)
+    says_much = spread < 0.99 * c
+    slope = np.where(says_much, (away + mode - power.mean) / c, weight * score)
+    curvature = np.where(
+        says_much,
+        (1.0 - spread / c) / c,
+        # No log-concave likelihood has less than none.
+        np.maximum(weight * average(terms.curvature) - weight**2 * score_spread, 0.0),
+    )
+    return Tilted(
+        np.log(total) + peak - 0.5 * np.log(2.0 * np.pi * c),
+        slope,
+        curvature,
+        weight * average(terms.upper),
+        weight * average(terms.lower),
+    )
+
+
+def _mode(power: _Power) -> tuple[FloatArray, FloatArray]:
+    """Return the modes of φ, to a tenth of their widths, and these: one over the root of the curvature.
+
+    Newton's steps, and bisection where they would leave the interval that is known to hold the mode. It lies
+    between the cavity's mean and where the slope there, which falls with the distance, would lead; and no
+    threshold pulls beyond itself.
+    """
+    mean, c, weight = power.mean, power.variance, power.weight
+    mode = mean
+    terms = power.terms(mode)
+    pulled = mean + c * weight * terms.score
+    least = np.maximum(np.minimum(mean, pulled), np.minimum(mean, power.low))
+    most = np.minimum(np.maximum(mean, pulled), np.maximum(mean, power.high))
+    while True:
+        slope = weight * terms.score - (mode - mean) / c
+        width = 1.0 / np.sqrt(weight * terms.curvature + 1.0 / c)
+        step = slope * width**2
+        least, most = np.where(slope > 0.0, mode, least), np.where(slope < 0.0, mode, most)
+        if np.all((np.abs(step) <= 0.1 * width) | (most - least <= 0.1 * width)):
+            return mode, width
+        mode = mode + step
+        mode = np.where((mode > least) & (mode < most), mode, 0.5 * (least + most))
+        terms = power.terms(mode)
+
+
+def _panels(
+    power: _Power, mode: FloatArray, width: FloatArray, peak: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the row, the left end and the length of each panel.
+
+    Panels are laid from the mode outwards on both sides, as far as a curvature of 1/c leaves any mass.
+    """
+    inset = np.sqrt(2.0 * np.log(np.maximum(power.weight, 1.0)))
+    grain = 0.5 / np.maximum(inset, 1.0)
+    places = np.stack([mode, power.low + inset, power.high - inset])
+    units = np.stack([width, grain, grain])
+    reach = np.sqrt(2.0 * _DEPTH * power.variance)
+    row, side = np.tile(np.arange(len(mode)), 2), np.repeat([-1.0, 1.0], len(mode))
+    here = mode[row]
+    rows, inner_ends, outer_ends = [], [], []
+    while row.size:
+        ahead = side * (places[:, row] - here)
+        unit = units[:, row]
+        there = here + side * np.where(ahead > 0.0, 0.5 * (unit + ahead), unit - ahead).min(axis=0)
+        rows.append(row)
+        inner_ends.append(here)
+        outer_ends.append(there)
+        within = np.abs(there - mode[row]) < reach[row]
+        row, side, here = row[within], side[within], there[within]
+    row, inner, outer = np.concatenate(rows), np.concatenate(inner_ends), np.concatenate(outer_ends)
+    part = power.take(row)
+    massive = part.exponent(inner, part.terms(inner)) > peak[row] - _DEPTH
+    row, inner, outer = row[massive], inner[massive], outer[massive]
+    return row, np.minimum(inner, outer), np.abs(outer - inner)

@@ -1,0 +1,202 @@
+r"""The parameters of a Gaussian process with ordered labels, by the evidence.
+
+Amplitude, widths and thresholds maximise the approximate log evidence (see `isbor.gp.process`), by L-BFGS
+with its exact gradient, from several starting points; the best evidence wins. Thresholds are sought in units
+of the response, score plus noise, and by their gaps:
+
+.. math:: b = \sqrt{1 + a^2}\, c, \qquad c_1, \; \ln(c_2 - c_1), \; \ln(c_3 - c_2), \; \dots
+
+So the search is as well scaled where there is nothing but noise (a → 0, and b are the normal quantiles of the
+class frequencies) as where classes can be separated (a → ∞, and b grows with a). In these coordinates
+
+.. math::
+    \frac{\partial}{\partial \ln a}\Big|_c = \frac{\partial}{\partial \ln a}\Big|_b
+        + \frac{a^2}{1 + a^2} \sum_k b_k \frac{\partial}{\partial b_k}, \qquad
+    \frac{\partial}{\partial \ln(c_{j+1} - c_j)}
+        = (c_{j+1} - c_j) \sqrt{1 + a^2} \sum_{k > j} \frac{\partial}{\partial b_k} .
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import Bounds, minimize
+
+from isbor._core.types import FloatArray, IntArray
+from isbor.data.rows import TrainingRows
+from isbor.gp.process import Covariance, Inference, ProcessPosterior
+from isbor.inference.mode import starting_thresholds
+
+__all__ = ["Plan", "ProcessFit", "fit_process"]
+
+# In units of the noise. Labels that a score can explain without noise drive the amplitude up, for ever less
+# evidence and through ever sharper edges.
+_AMPLITUDES = (1e-2, 300.0)
+# Of θ times the number of features: squared distances of standardised rows average twice that number.
+_WIDTHS = (1e-5, 1e3)
+_GAPS = (1e-8, 20.0)  # in units of the response
+_STARTING_WIDTHS = (0.1, 1.0)
+_RANDOM_AMPLITUDES = (0.3, 30.0)
+_RANDOM_WIDTHS = (0.01, 10.0)
+_MEMORY = 20  # pairs of steps and gradients that L-BFGS keeps
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the parameters are to be found."""
+
+    n_features: int  # that vary; the unit of widths
+    gamma: float | None = None  # the width, if it is given
+    ard: bool = False  # one scale for each column, not one for all
+    n_restarts: int = 0  # from random parameters
+    max_iter: int = 200
+    tolerance: float = 1e-7  # relative rise of the log evidence in an iteration, below which the search ends
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFit:
+    """Parameters and the posterior that they lead to."""
+
+    covariance: Covariance
+    thresholds: FloatArray  # (r-1,) b
+    posterior: ProcessPosterior
+    log_evidence: float
+    n_iter: int = 0  # of the search that led here
+    converged: bool = False
+
+
+def fit_process(rows: TrainingRows, infer: Inference, plan: Plan) -> ProcessFit:
+    """Return the parameters of highest evidence that searches from several starting points lead to.
+
+    The search for one scale a column starts where that for one width has ended.
+    """
+    rng = np.random.default_rng(plan.seed)
+    d = rows.X.shape[1]
+    shared = _Coordinates.of(rows, plan, np.zeros(d, dtype=np.intp))
+    widths = _STARTING_WIDTHS if plan.gamma is None else (plan.gamma * plan.n_features,)
+    starts = [shared.point(1.0, np.array([width / plan.n_features])) for width in widths]
+    best = _climb_from(starts, rows, infer, shared, plan, rng)
+    if plan.ard:
+        apart = _Coordinates.of(rows, plan, np.arange(d))
+        starts = [apart.point(best.covariance.amplitude, best.covariance.scales, best.thresholds)]
+        best = _climb_from(starts, rows, infer, apart, plan, rng)
+    return best
+
+
+def _climb_from(
+    starts: Sequence[FloatArray],
+    rows: TrainingRows,
+    infer: Inference,
+    coordinates: "_Coordinates",
+    plan: Plan,
+    rng: np.random.Generator,
+) -> ProcessFit:
+    """Return the best of what searches from these points, and from random ones, lead to."""
+    starts = [*starts, *(coordinates.random_point(rng) for _ in range(plan.n_restarts))]
+    fits = (_climb(rows, infer, coordinates, start, plan) for start in starts)
+    return max(fits, key=lambda fit: fit.log_evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class _Coordinates:
+    """A point of the search: ln a, ln θ of each group of columns, c_1, the logarithms of the gaps of c."""
+
+    group: IntArray  # (d,) number of each column's group
+    n_groups: int
+    starting_cuts: FloatArray  # (r-1,) c at the start
+    lowest: FloatArray  # (p,) bounds
+    highest: FloatArray  # (p,)
+    unit: float  # of widths
+
+    @classmethod
+    def of(cls, rows: TrainingRows, plan: Plan, group: IntArray) -> "_Coordinates":
+        """Return the coordinates of columns in these groups, numbered from 0."""
+        unit = 1.0 / plan.n_features
+        widths = np.multiply(_WIDTHS, unit) if plan.gamma is None else np.full(2, plan.gamma)
+        cuts = starting_thresholds(rows.y, rows.weight)
+        n_groups = int(group[-1]) + 1
+
+        def bounds(end: int, first_cut: float) -> FloatArray:
+            log_widths, log_gaps = np.log(widths[end]), np.log(_GAPS[end])
+            parts = np.full(n_groups, log_widths), [first_cut], np.full(len(cuts) - 1, log_gaps)
+            return np.concatenate([[np.log(_AMPLITUDES[end])], *parts])
+
+        # Were all coordinates bounded, the first step of L-BFGS-B would lead to the bounds.
+        return cls(group, n_groups, cuts, bounds(0, -np.inf), bounds(1, np.inf), unit)
+
+    def point(self, amplitude: float, scales: FloatArray, thresholds: FloatArray | None = None) -> FloatArray:
+        """Return the point of these parameters, the scales being one a group."""
+        cuts = self.starting_cuts if thresholds is None else thresholds / np.hypot(1.0, amplitude)
+        point = np.concatenate([[np.log(amplitude)], np.log(scales), cuts[:1], np.log(np.diff(cuts))])
+        return np.asarray(np.clip(point, self.lowest, self.highest))
+
+    def random_point(self, rng: np.random.Generator) -> FloatArray:
+        """Return a point of random amplitude and scales."""
+        low, high = np.log(_RANDOM_AMPLITUDES)
+        amplitude = float(np.exp(rng.uniform(low, high)))
+        low, high = np.log(_RANDOM_WIDTHS)
+        return self.point(amplitude, self.unit * np.exp(rng.uniform(low, high, self.n_groups)))
+
+    def read(self, point: FloatArray) -> tuple[Covariance, FloatArray]:
+        """Return covariance and thresholds at a point."""
+        log_amplitude, log_scales, first_cut, log_gaps = np.split(point, self._ends)
+        amplitude = float(np.exp(log_amplitude[0]))
+        cuts = np.cumsum(np.concatenate([first_cut, np.exp(log_gaps)]))
+        return Covariance(amplitude, np.exp(log_scales)[self.group]), np.hypot(1.0, amplitude) * cuts
+
+    @property
+    def _ends(self) -> tuple[int, int, int]:
+        """Where the parts of a point end, but for the last."""
+        return 1, 1 + self.n_groups, 2 + self.n_groups
+
+    def gradient(
+        self,
+        point: FloatArray,
+        by_log_amplitude: float,
+        by_log_scales: FloatArray,
+        by_thresholds: FloatArray,
+    ) -> FloatArray:
+        """Turn a gradient in (ln a, ln θ, b) into one in the coordinates."""
+        covariance, thresholds = self.read(point)
+        response = np.hypot(1.0, covariance.amplitude)
+        by_log_response = float(by_thresholds @ thresholds)
+        # A gap moves all thresholds above it.
+        above = response * np.cumsum(by_thresholds[::-1])[::-1]
+        return np.concatenate(
+            [
+                [by_log_amplitude + by_log_response * (covariance.amplitude / response) ** 2],
+                np.bincount(self.group, by_log_scales),
+                above[:1],
+                above[1:] * np.exp(point[self._ends[-1] :]),
+            ]
+        )
+
+
+def _climb(
+    rows: TrainingRows, infer: Inference, coordinates: _Coordinates, start: FloatArray, plan: Plan
+) -> ProcessFit:
+    """Raise the log evidence from a starting point, by L-BFGS within the bounds."""
+    best: ProcessFit | None = None
+
+    def negative(point: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal best
+        covariance, thresholds = coordinates.read(point)
+        gram = covariance.gram(rows.X)
+        evidence = infer(gram, rows, thresholds, best.posterior if best is not None else None)
+        if best is None or evidence.log_evidence > best.log_evidence:
+            best = ProcessFit(covariance, thresholds, evidence.posterior, evidence.log_evidence)
+        by_log_amplitude, by_log_scales = covariance.gradient(rows.X, gram, evidence.by_gram)
+        slope = coordinates.gradient(point, by_log_amplitude, by_log_scales, evidence.by_thresholds)
+        return -evidence.log_evidence, -slope
+
+    outcome = minimize(
+        negative,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=Bounds(coordinates.lowest, coordinates.highest),
+        options={"maxiter": plan.max_iter, "ftol": plan.tolerance, "maxcor": _MEMORY},
+    )
+    assert best is not None  # L-BFGS evaluates its starting point
+    return replace(best, n_iter=int(outcome.nit), converged=outcome.status != 1)

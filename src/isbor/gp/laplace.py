@@ -1,0 +1,162 @@
+r"""Laplace's approximation for a Gaussian process with ordered labels.
+
+**The mode.** Given thresholds, the log posterior of the scores f = Kα of all rows is, up to a constant,
+
+.. math:: \psi = \sum_i v_i \ln p_i(f_i) - \tfrac12 \alpha^\top K \alpha ,
+
+concave because the noise is log-concave. Let δ and H be the slopes and curvatures of ln p (see
+`isbor.model.likelihood`), ∇ = vδ and W = diag(vH). Newton's step leads to the posterior of the factors s = W,
+ν = Wf + ∇ of `isbor.gp.process`; it is taken as far along that line as ψ rises. At the mode α = ∇.
+
+**The evidence** is :math:`L = \psi - \tfrac12 \ln|B|`, :math:`B = I + W^{1/2} K W^{1/2}`.
+
+**Its gradient.** ψ has no slope at the mode, but B depends on the mode through W, and the mode moves with the
+parameters. Let Σ = K - KRK be the posterior covariance. With
+
+.. math::
+    \tau_i = \frac{\partial L}{\partial f_i} = -\tfrac12 \Sigma_{ii} \frac{\partial W_i}{\partial f_i}, \qquad
+    df = (I - KR)\, dK\, \nabla, \qquad u = (I - RK)\tau,
+
+a change of K brings
+
+.. math::
+    dL = \tfrac12 \nabla^\top dK\, \nabla - \tfrac12 \operatorname{tr}(R\, dK) + u^\top dK\, \nabla, \qquad
+    \frac{\partial L}{\partial K} = \tfrac12 \big((\alpha + u)(\alpha + u)^\top - u u^\top - R\big)
+
+because α = ∇. A change of a row's upper threshold changes ln p by g1, its slope in f by c1, and its
+curvature; the mode follows by :math:`df = \Sigma\, d\nabla`. Since Στ = Ku,
+
+.. math::
+    \frac{\partial L}{\partial b_k} = \sum_{i: y_i = k}
+        v_i \Big(g_1 - \tfrac12 \Sigma_{ii} \frac{\partial H}{\partial b_k} + (Ku)_i\, c_1\Big) + \dots ,
+
+and likewise for the rows whose lower threshold it is. H is 1 - Var z, z the row's truncated normal. The mean
+of any function h of z changes by :math:`g_1 (h(z_1) - \mathrm{E} h)` with the upper end of its interval, so
+with :math:`e_1 = z_1 - \mathrm{E} z`, :math:`e_2 = \mathrm{E} z - z_2` and V = Var z
+
+.. math::
+    \frac{\partial H}{\partial b_k} = -g_1 (e_1^2 - V), \qquad
+    \frac{\partial H}{\partial b_{k-1}} = g_2 (e_2^2 - V), \qquad
+    \frac{\partial H}{\partial f} = -\frac{\partial H}{\partial b_k} - \frac{\partial H}{\partial b_{k-1}} .
+
+The variances come from the diagonal of :math:`B^{-1}`, which is :math:`1 - W_i \Sigma_{ii}`. That cancels for
+a row of little curvature; but there curvature has as little slope.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from isbor._core.types import FloatArray
+from isbor.data.rows import TrainingRows
+from isbor.gp.process import Evidence, ProcessPosterior, condition, sum_by_threshold
+from isbor.model.likelihood import Derivatives, edges, ordinal_probit
+
+__all__ = ["CurvatureSlopes", "curvature_slopes", "laplace"]
+
+_MAX_STEPS = 100
+_DECREMENT = 1e-16  # the logarithm of |B| is off by about the square root of it
+_MAX_TRIALS = 30  # of a step's length
+_SLOPE_LEFT = 0.1  # along the line, of that at its beginning
+_NEXT_TO_NOTHING = 1e-200
+
+
+def laplace(
+    gram: FloatArray, rows: TrainingRows, thresholds: FloatArray, start: ProcessPosterior | None = None
+) -> Evidence:
+    """Return Laplace's approximation of the log evidence, with its gradient."""
+    cuts = edges(thresholds)
+    low, high, v = cuts[rows.y], cuts[rows.y + 1], rows.weight
+    mode = _find_mode(gram, low, high, v, start)
+    terms, posterior = mode.terms, mode.posterior
+
+    inverse = posterior.inverse()
+    shrinkage = 1.0 - np.diag(inverse)
+    # No posterior variance exceeds the prior's.
+    variance = np.minimum(shrinkage / np.maximum(posterior.precision, _NEXT_TO_NOTHING), np.diag(gram))
+    slopes = curvature_slopes(terms, mode.f, low, high)
+    tau = -0.5 * variance * v * slopes.score
+    u = tau - posterior.reduce(gram @ tau)
+    shift = gram @ u
+    by_upper = v * (terms.upper - 0.5 * variance * slopes.upper + shift * terms.upper_curvature)
+    by_lower = v * (-terms.lower - 0.5 * variance * slopes.lower + shift * terms.lower_curvature)
+    return Evidence(
+        posterior,
+        mode.height - posterior.half_log_determinant,
+        posterior.gradient(inverse, u),
+        sum_by_threshold(rows.y, by_upper, by_lower),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CurvatureSlopes:
+    """Derivatives of H = -∂² ln p/∂f² of each row, each of shape (n,)."""
+
+    score: FloatArray  # in f
+    upper: FloatArray  # in the upper threshold
+    lower: FloatArray  # in the lower threshold
+
+
+def curvature_slopes(terms: Derivatives, f: FloatArray, low: FloatArray, high: FloatArray) -> CurvatureSlopes:
+    """Return the slopes of the curvature at scores whose derivatives are given; unit noise."""
+    # Zero instead of infinite where there is no threshold: g is zero there.
+    e1 = np.where(np.isfinite(high), high - f - terms.score, 0.0)
+    e2 = np.where(np.isfinite(low), f + terms.score - low, 0.0)
+    spread = 1.0 - terms.curvature
+    upper = -terms.upper * (e1**2 - spread)
+    lower = terms.lower * (e2**2 - spread)
+    return CurvatureSlopes(-upper - lower, upper, lower)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    f: FloatArray  # (n,)
+    terms: Derivatives
+    height: float  # ψ
+    posterior: ProcessPosterior  # of the factors at f
+
+
+def _find_mode(
+    gram: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    v: FloatArray,
+    start: ProcessPosterior | None,
+) -> _Mode:
+    """Maximise ψ by damped Newton steps, from zero or from another mode, whichever is higher."""
+    coef = np.zeros(len(v))
+    f = np.zeros(len(v))
+    terms = ordinal_probit(f, low, high)
+    height = float(v @ terms.log_p)
+    if start is not None:
+        other = gram @ start.coef
+        other_terms = ordinal_probit(other, low, high)
+        other_height = float(v @ other_terms.log_p - 0.5 * start.coef @ other)
+        if other_height > height:
+            coef, f, terms, height = start.coef, other, other_terms, other_height
+    for _ in range(_MAX_STEPS):
+        precision = v * terms.curvature
+        slope = v * terms.score
+        posterior = condition(gram, precision, precision * f + slope)
+        direction = posterior.coef - coef
+        change = gram @ direction
+        decrement = float(change @ (slope - coef))
+        if decrement < _DECREMENT:
+            break
+        # The length of the step maximises ψ, which along a line takes O(n) to evaluate: by Newton's iteration
+        # again, or by bisection.
+        pull, bend = float(coef @ change), float(direction @ change)
+        step, short, long = 1.0, 0.0, 2.0
+        for _ in range(_MAX_TRIALS):
+            terms = ordinal_probit(f + step * change, low, high)
+            rise = float((v * terms.score) @ change) - pull - step * bend
+            if abs(rise) <= _SLOPE_LEFT * decrement:
+                break
+            short, long = (step, long) if rise > 0.0 else (short, step)
+            step += rise / (float((v * terms.curvature) @ change**2) + bend)
+            step = step if short < step < long else 0.5 * (short + long)
+        else:
+            terms = ordinal_probit(f + step * change, low, high)
+        coef, f = coef + step * direction, f + step * change
+    height = float(v @ terms.log_p - 0.5 * coef @ f)
+    return _Mode(f, terms, height, posterior)

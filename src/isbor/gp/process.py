@@ -1,0 +1,200 @@
+r"""Gaussian processes with ordered labels: the model, and Gaussian approximations of its posterior.
+
+The score has a Gaussian process prior and is cut by thresholds under noise of unit variance,
+
+.. math::
+    f \sim \mathrm{GP}(0, k), \qquad k(x, x') = a^2 \exp\Big(-\sum_d \theta_d (x_d - x'_d)^2\Big), \qquad
+    p(y = k \mid f) = \Psi(b_k - f) - \Psi(b_{k-1} - f) .
+
+Unit noise is a gauge: (a, b, σ) → (ca, cb, cσ) changes nothing, so the amplitude a is learned instead of σ.
+
+The posterior of the scores f at the n rows is approximated by a Gaussian: the prior times one Gaussian factor
+a row, :math:`\exp(\nu_i f_i - \tfrac12 s_i f_i^2)`. `isbor.gp.laplace` and `isbor.gp.ep`
+differ in how they choose (s, ν). With S = diag s and
+
+.. math:: B = I + S^{1/2} K S^{1/2}, \qquad R = S^{1/2} B^{-1} S^{1/2} = (K + S^{-1})^{-1},
+
+the posterior has mean Kα, α = ν - RKν, and covariance K - KRK. B has no eigenvalue below one, whatever K:
+equal rows, or a kernel that is all ones, make K singular and do no harm. At a new row
+
+.. math::
+    \mu_* = k_*^\top \alpha, \qquad v_* = k_{**} - \big\|L^{-1} S^{1/2} k_*\big\|^2, \qquad B = L L^\top .
+
+The gradient of the approximate log evidence in K is the symmetric matrix
+
+.. math:: M = \tfrac12 \big((\alpha + u)(\alpha + u)^\top - u u^\top - R\big),
+
+where u is how the mode of Laplace's approximation moves, and zero for expectation propagation. With G = M∘K,
+
+.. math::
+    \frac{\partial}{\partial \ln a} = 2 \sum_{ij} G_{ij}, \qquad
+    \frac{\partial}{\partial \ln \theta_d} = -\theta_d \sum_{ij} G_{ij} (x_{id} - x_{jd})^2
+    = -2 \theta_d \Big(\sum_i x_{id}^2 \sum_j G_{ij} - \sum_i x_{id} (GX)_{id}\Big),
+
+one product GX for all features. Everything takes O(n³) time and O(n²) memory.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import blas, cho_solve, cholesky, lapack, solve_triangular
+
+from isbor._core.types import FloatArray, IntArray
+from isbor.data.rows import Scaling, TrainingRows
+from isbor.prediction.probabilities import Score
+
+__all__ = [
+    "Covariance",
+    "Evidence",
+    "Inference",
+    "ProcessPosterior",
+    "ProcessScore",
+    "condition",
+    "sum_by_threshold",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Covariance:
+    """k(x, x') = a² exp(-Σ θ_d (x_d - x'_d)²)."""
+
+    amplitude: float  # a
+    scales: FloatArray  # (d,) θ
+
+    def __call__(self, X: FloatArray, Z: FloatArray) -> FloatArray:
+        """Return the covariances between two sets of rows, shape (n, m)."""
+        root = np.sqrt(self.scales)
+        X, Z = X * root, Z * root
+        values: FloatArray = X @ Z.T
+        values *= 2.0
+        values -= np.add.outer(np.einsum("ij,ij->i", X, X), np.einsum("ij,ij->i", Z, Z))
+        np.minimum(values, 0.0, out=values)  # no squared distance is negative, whatever its rounding
+        np.exp(values, out=values)
+        values *= self.amplitude**2
+        return values
+
+    def gram(self, X: FloatArray) -> FloatArray:
+        """Return the covariances of all pairs of rows, shape (n, n)."""
+        values = self(X, X)
+        np.fill_diagonal(values, self.amplitude**2)
+        return values
+
+    def gradient(self, X: FloatArray, gram: FloatArray, by_gram: FloatArray) -> tuple[float, FloatArray]:
+        """Turn the lower triangle of a symmetric gradient in the gram matrix into one in (ln a, ln θ)."""
+        pairs = by_gram * gram.T  # the same matrix, in the order of memory of the other
+        diagonal = np.einsum("ii->i", pairs)
+        trace = float(diagonal.sum())
+        diagonal[:] = 0.0  # a row has no distance to itself
+        ends = pairs.sum(axis=0) + pairs.sum(axis=1)
+        squares = ends @ X**2 - 2.0 * np.einsum("ij,ij->j", X, pairs @ X)
+        return 2.0 * (float(ends.sum()) + trace), -2.0 * self.scales * squares
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessPosterior:
+    """The prior of the scores of n rows times a factor exp(ν f - ½ s f²) for each."""
+
+    precision: FloatArray  # (n,) s, not negative
+    linear: FloatArray  # (n,) ν
+    coef: FloatArray  # (n,) α: the mean is Kα
+    lower: FloatArray  # (n, n) Cholesky factor of B = I + S½ K S½
+
+    @property
+    def half_log_determinant(self) -> float:
+        """½ ln|B|."""
+        return float(np.log(np.diag(self.lower)).sum())
+
+    def inverse(self) -> FloatArray:
+        """Return the lower triangle of B⁻¹, zeros above, a new array."""
+        inverse: FloatArray
+        inverse, _ = lapack.dpotri(self.lower, lower=1)
+        return inverse
+
+    def reduce(self, vector: FloatArray) -> FloatArray:
+        """Return R · vector."""
+        root = np.sqrt(self.precision)
+        solution: FloatArray = cho_solve((self.lower, True), root * vector, check_finite=False)
+        return root * solution
+
+    def gradient(self, inverse: FloatArray, shift: FloatArray | None = None) -> FloatArray:
+        """Return the lower triangle of the gradient M in K, zeros above; u is the shift.
+
+        The lower triangle of B⁻¹ is overwritten.
+        """
+        root = np.sqrt(self.precision)
+        inverse *= root
+        inverse *= -0.5 * root[:, None]
+        coef = self.coef if shift is None else self.coef + shift
+        result: FloatArray = blas.dsyr(0.5, coef, lower=1, a=inverse, overwrite_a=1)
+        if shift is not None:
+            result = blas.dsyr(-0.5, shift, lower=1, a=result, overwrite_a=1)
+        return result
+
+
+def condition(gram: FloatArray, precision: FloatArray, linear: FloatArray) -> ProcessPosterior:
+    """Return the posterior that these factors lead to."""
+    root = np.sqrt(precision)
+    scaled = gram * root
+    scaled *= root[:, None]
+    np.einsum("ii->i", scaled)[:] += 1.0
+    # The transpose of a symmetric matrix is what LAPACK takes without copying.
+    lower = cholesky(scaled.T, lower=True, overwrite_a=True, check_finite=False)
+    solution = cho_solve((lower, True), root * (gram @ linear), check_finite=False)
+    return ProcessPosterior(precision, linear, linear - root * solution, lower)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The approximate log evidence of the labels, with its gradient."""
+
+    posterior: ProcessPosterior
+    log_evidence: float
+    by_gram: FloatArray  # (n, n) lower triangle of the symmetric gradient in K, zeros above
+    by_thresholds: FloatArray  # (r-1,) gradient in b
+
+
+class Inference(Protocol):
+    """Approximates the posterior of the scores; `start` is one for similar parameters."""
+
+    def __call__(
+        self,
+        gram: FloatArray,
+        rows: TrainingRows,
+        thresholds: FloatArray,
+        start: ProcessPosterior | None = None,
+        /,
+    ) -> Evidence:
+        """Return the evidence of the rows' labels."""
+
+
+def sum_by_threshold(y: IntArray, by_upper: FloatArray, by_lower: FloatArray) -> FloatArray:
+    """Add up what rows contribute to the upper and to the lower threshold of their class, shape (r-1,)."""
+    return np.asarray(np.bincount(y, by_upper)[:-1] + np.bincount(y, by_lower)[1:], dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessScore:
+    """The fitted score: a Gaussian at every row."""
+
+    scaling: Scaling
+    X: FloatArray  # (n, d) training rows, scaled
+    covariance: Covariance
+    posterior: ProcessPosterior
+    lapse: float  # share of labels that are drawn at random
+
+    @property
+    def n_functions(self) -> int:
+        """Number of covariances that a score takes."""
+        return len(self.X)
+
+    def score(self, X: FloatArray) -> Score:
+        """Return the score at encoded rows."""
+        values = self.covariance(self.scaling(X), self.X)
+        mean = values @ self.posterior.coef
+        values *= np.sqrt(self.posterior.precision)
+        whitened = solve_triangular(
+            self.posterior.lower, values.T, lower=True, overwrite_b=True, check_finite=False
+        )
+        variance = self.covariance.amplitude**2 - np.einsum("ij,ij->j", whitened, whitened)
+        return Score(mean, np.maximum(variance, 0.0), np.ones(len(mean)), self.lapse)

@@ -1,0 +1,176 @@
+r"""The ordinal probit likelihood and its derivatives in the score and the thresholds.
+
+A row with label k says that the noisy score fell between two thresholds,
+
+.. math:: p = \Psi(z_1) - \Psi(z_2), \qquad z_1 = (b_k - f)/\sigma, \quad z_2 = (b_{k-1} - f)/\sigma .
+
+Let z be a standard normal truncated to (z2, z1), :math:`g_i = n(z_i)/p` the density of each edge in
+units of p, and (times σ or σ² where σ is not 1)
+
+.. math:: c_1 = g_1\,(z_1 - \mathrm{E} z), \qquad c_2 = g_2\,(\mathrm{E} z - z_2).
+
+Then every derivative up to the second is one of these numbers, none of them negative:
+
+.. math::
+    \partial \ln p/\partial f = \mathrm{E} z, \qquad
+    \partial \ln p/\partial b_k = g_1, \qquad \partial \ln p/\partial b_{k-1} = -g_2,
+
+and the negated Hessian in (f, b_k, b_{k-1}) is the Laplacian of a triangle whose edges weigh c1 (f to
+b_k), c2 (f to b_{k-1}) and g1 g2 (b_k to b_{k-1}):
+
+.. math::
+    \begin{pmatrix} c_1 + c_2 & -c_1 & -c_2 \\ -c_1 & c_1 + g_1 g_2 & -g_1 g_2 \\
+                    -c_2 & -g_1 g_2 & c_2 + g_1 g_2 \end{pmatrix}.
+
+So it is positive semidefinite term by term: ln p is jointly concave, and a common shift of f and b
+costs nothing. In particular :math:`H = -\partial^2 \ln p/\partial f^2 = c_1 + c_2 = 1 - \mathrm{Var}\,z`.
+
+Numerics. p underflows and its difference cancels, so it is never formed. By symmetry the interval is
+reflected to a nonnegative middle; "near" is then the edge closer to zero, "far" the other.
+
+* Narrow intervals: 8-node Gauss-Legendre quadrature of the density relative to the middle.
+* All others, the half-lines of the two end classes among them: with R the Mills ratio
+  (R(a) = erfcx(a/√2) √(π/2)) the mean excess of a normal beyond a is m(a) = 1/R(a) - a, a share
+  π = exp(-gap · middle) R(far)/R(near) of that tail lies beyond the far edge, and removing it leaves
+  E z - near = m(near) - π d/(1 - π), d = gap + m(far) - m(near). Beyond 50 m comes from its asymptotic
+  series, because 1/R(a) - a cancels.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import erfcx, log_ndtr
+
+from isbor._core.types import FloatArray
+
+__all__ = ["Derivatives", "edges", "ordinal_probit"]
+
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)
+# Columns: the mass, and the first moment of the distance from the near edge in units of half the gap.
+_QUADRATURE = np.stack([_NODE_WEIGHTS, _NODE_WEIGHTS * (1.0 + _NODES)], axis=1)
+_NARROW_EXPONENT = 1.0  # of the density across an interval, at the most
+_ASYMPTOTIC = 50.0
+_LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
+
+
+@dataclass(frozen=True, slots=True)
+class Derivatives:
+    """ln p of each row and what its first and second derivatives are made of, each of shape (n,)."""
+
+    log_p: FloatArray
+    score: FloatArray  # ∂ ln p/∂f
+    upper: FloatArray  # ∂ ln p/∂(upper threshold), g1
+    lower: FloatArray  # -∂ ln p/∂(lower threshold), g2
+    upper_curvature: FloatArray  # ∂² ln p/∂f∂(upper threshold), c1
+    lower_curvature: FloatArray  # the same for the lower threshold, c2
+
+    @property
+    def curvature(self) -> FloatArray:
+        """-∂² ln p/∂f², between 0 and 1/σ²."""
+        return self.upper_curvature + self.lower_curvature
+
+    def at_scale(self, scale: float | FloatArray) -> "Derivatives":
+        """Return the derivatives in scores and thresholds that were divided by a scale before."""
+        return Derivatives(
+            self.log_p,
+            self.score / scale,
+            self.upper / scale,
+            self.lower / scale,
+            self.upper_curvature / scale**2,
+            self.lower_curvature / scale**2,
+        )
+
+
+def edges(thresholds: FloatArray) -> FloatArray:
+    """Thresholds with the two infinite ends: level k lies between edges k and k + 1 (k from 0)."""
+    return np.concatenate(([-np.inf], thresholds, [np.inf]))
+
+
+def ordinal_probit(
+    f: FloatArray, lower: FloatArray, upper: FloatArray, *, scale: float | FloatArray | None = None
+) -> Derivatives:
+    """Evaluate ln p(lower < f + noise ≤ upper) and its derivatives, row by row.
+
+    `lower` may be -inf and `upper` may be inf, not both in one row. `scale` is the noise's standard
+    deviation, 1 if it is not given. Accurate to 1e-8 for |f| ≤ 1e3 and gaps ≥ 1e-8 (in units of the scale).
+    """
+    if scale is not None:
+        return ordinal_probit(f / scale, lower / scale, upper / scale).at_scale(scale)
+    z1, z2 = upper - f, lower - f
+    mirrored = z1 + z2 < 0.0
+    near = np.where(mirrored, -z1, z2)
+    # The gap from the thresholds themselves: z1 - z2 has lost its digits where |f| is large.
+    gap = upper - lower
+    middle = near + 0.5 * gap
+    narrow = gap * np.maximum(1.0, middle) < _NARROW_EXPONENT
+
+    log_p, near_density, far_density, excess = (np.empty_like(z1) for _ in range(4))
+    for chosen, evaluate in ((narrow, _by_quadrature), (~narrow, _by_tails)):
+        rows = np.flatnonzero(chosen)
+        if rows.size:
+            log_p[rows], near_density[rows], far_density[rows], excess[rows] = evaluate(near[rows], gap[rows])
+    near_curvature = near_density * excess
+    with np.errstate(invalid="ignore"):  # 0 · ∞ where the far edge is infinite
+        far_curvature = np.where(np.isinf(gap), 0.0, far_density * (gap - excess))
+    # H = 1 - Var z cannot exceed one; rounding may.
+    excess_curvature = np.maximum(near_curvature + far_curvature, 1.0)
+    near_curvature /= excess_curvature
+    far_curvature /= excess_curvature
+    score = near + excess
+    return Derivatives(
+        log_p,
+        np.where(mirrored, -score, score),
+        np.where(mirrored, near_density, far_density),
+        np.where(mirrored, far_density, near_density),
+        np.where(mirrored, near_curvature, far_curvature),
+        np.where(mirrored, far_curvature, near_curvature),
+    )
+
+
+_Parts = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+
+
+def _by_quadrature(near: FloatArray, gap: FloatArray) -> _Parts:
+    """Return ln p, both edges' densities and E z - near for narrow intervals with middle ≥ 0."""
+    half = 0.5 * gap
+    middle = near + half
+    t = half[:, None] * _NODES
+    density = np.exp(-t * (middle[:, None] + 0.5 * t))
+    mass, moment = (density @ _QUADRATURE).T
+    log_p = np.log(half * mass) - 0.5 * middle**2 - _LOG_SQRT_2PI
+    bend = np.exp(-0.5 * half**2) / (half * mass)
+    tilt = np.exp(middle * half)
+    return log_p, bend * tilt, bend / tilt, half * moment / mass
+
+
+def _by_tails(near: FloatArray, gap: FloatArray) -> _Parts:
+    """Return the same as `_by_quadrature` for wide intervals and half-lines (gap infinite)."""
+    mills, excess = _tail(near)
+    log_p = log_ndtr(-near)
+    near_density = near + excess
+    far_density = np.zeros_like(near)
+    two_sided = np.flatnonzero(np.isfinite(gap))
+    if two_sided.size:
+        a, width = near[two_sided], gap[two_sided]
+        far = a + width
+        far_mills, far_excess = _tail(far)
+        share = np.exp(-width * (a + 0.5 * width)) * (far_mills / mills[two_sided])
+        rest = 1.0 - share
+        log_p[two_sided] += np.log1p(-share)
+        near_density[two_sided] /= rest
+        far_density[two_sided] = share * (far + far_excess) / rest
+        excess[two_sided] -= share * (width + far_excess - excess[two_sided]) / rest
+    return log_p, near_density, far_density, excess
+
+
+def _tail(a: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mills ratio and mean excess E[z - a | z > a]. Below about -37 they are ∞ and -a."""
+    with np.errstate(over="ignore"):
+        mills = np.sqrt(0.5 * np.pi) * erfcx(a * np.sqrt(0.5))
+    excess = 1.0 / mills - a
+    remote = np.flatnonzero(a > _ASYMPTOTIC)
+    if remote.size:
+        x = a[remote]
+        u = 1.0 / x**2
+        excess[remote] = (1.0 - u * (2.0 - u * (10.0 - u * (74.0 - u * 706.0)))) / x
+    return mills, excess

@@ -1,0 +1,144 @@
+"""Functions to propose: fresh ones, and children of those in the model.
+
+A fresh function is centred on a row and uses one, two, three or many features, at random scales. A child is a
+function of the model with centre and scales jittered, and a feature dropped or taken in.
+
+Of a feature that has several columns, such as a category's levels or a number and its warp, a fresh function
+uses one.
+
+An oblique ramp is a function of many features along the direction in which it gains most (for a ramp so
+gentle that it is a straight line, S⁻¹Q in the notation of `isbor.search.adaptive.gains`): what random
+directions would not find. It takes all levels of a category, unless they are so many that the best direction
+among them would be noise.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isbor._core.types import FloatArray, IntArray
+from isbor.data.rows import TrainingRows
+from isbor.model.basis import Functions, adaptive_cost
+from isbor.search.adaptive.gains import Directions
+
+__all__ = ["Proposals"]
+
+_SIZES = (1, 2, 3, 12)  # features of a fresh function, or as many as there are
+_SHARES = (0.35, 0.3, 0.2, 0.15)
+_RAMPS = 0.3  # share of ramps among fresh functions
+_OBLIQUE_SIZES = (3, 6, 12, 1000)  # features of an oblique ramp, or as many as there are
+_ROWS_A_FEATURE = 50  # of an oblique ramp, at the least
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """Draws functions at random."""
+
+    random: np.random.Generator
+    feature: IntArray  # (d,) the feature that each column belongs to
+    effort: FloatArray  # (d,) what each column counts in the cost of a function
+
+    def fresh(self, rows: TrainingRows, count: int) -> Functions:
+        """Return functions centred on rows, on a few features each."""
+        random = self.random
+        columns = self._levels(rows, count)
+        d = rows.X.shape[1]
+        sizes = random.choice(_SIZES, size=count, p=_SHARES)
+        keys = np.where(columns, random.random((count, d)), 2.0)
+        used = columns & (np.argsort(np.argsort(keys, axis=1), axis=1) < sizes[:, None])
+        k = np.maximum(used.sum(axis=1, keepdims=True), 1)
+        ramp = random.random(count) < _RAMPS
+        scale = 2.0 ** (random.uniform(-4, 4, (count, 1)) + 0.7 * random.normal(size=(count, d))) / k
+        tilt = random.normal(size=(count, d)) * used
+        length = np.sqrt(np.einsum("ij,ij->i", tilt, tilt))[:, None]
+        tilt *= 2.0 ** random.uniform(-5, 3, (count, 1)) / np.where(length > 0, length, 1.0)
+        return self._functions(
+            rows, random.integers(0, len(rows), count), used, np.where(ramp[:, None], tilt, scale), ramp
+        )
+
+    def oblique(self, rows: TrainingRows, count: int, directions: Directions) -> Functions:
+        """Return ramps of several features, the more likely the stronger, along their best directions."""
+        random = self.random
+        starts = self._starts
+        most = len(rows) // _ROWS_A_FEATURE
+        level = self.effort < 1.0
+        columns = self._levels(rows, count) | level
+        strength = np.maximum.reduceat(directions.strength, starts)
+        # The features with the lowest keys are a random sample without replacement, by strength.
+        keys = random.exponential(size=(count, len(starts))) / (1.0 + strength)
+        keys[:, np.add.reduceat(level, starts) > max(most, 2)] = np.inf  # each level is a slope to be fitted
+        sizes = np.minimum(random.choice(_OBLIQUE_SIZES, size=count), most)
+        chosen = (np.argsort(np.argsort(keys, axis=1), axis=1) < sizes[:, None]) & (keys < np.inf)
+        widths = np.diff(np.append(starts, len(self.feature)))
+        used = columns & np.repeat(chosen, widths, axis=1) & self._varying(rows)
+        tilt = directions.best(used) * 2.0 ** random.uniform(-5, 1, (count, 1))
+        used &= tilt != 0.0
+        return self._functions(
+            rows, random.integers(0, len(rows), count), used, tilt, np.ones(count, dtype=np.bool_)
+        )
+
+    def children(self, rows: TrainingRows, parents: Functions, count: int) -> Functions:
+        """Return functions near some of the parents'."""
+        random = self.random
+        if not len(parents):
+            return parents
+        n, d = count, rows.X.shape[1]
+        parents = parents.take(random.integers(0, len(parents), n))
+        used, ramp = parents.metric != 0.0, parents.ramp[:, None]
+        reach = random.choice([0.15, 0.5, 1.0], size=(n, 1))
+        width = np.minimum(1.0 / np.sqrt(2.0 * np.where(used & ~ramp, parents.metric, 0.5)), 2.0)
+        centres = parents.centres + used * reach * 0.7 * width * random.normal(size=(n, d))
+        metric = np.where(
+            ramp,
+            parents.metric * (1.0 + 0.5 * reach * random.normal(size=(n, d))),
+            parents.metric * 2.0 ** (1.5 * reach * random.normal(size=(n, d))),
+        )
+        # Take a feature in, or drop one.
+        taken = self._levels(rows, n)
+        column = np.argmax(np.where(taken, random.random((n, d)), -1.0), axis=1)
+        dropped = np.argmax(np.where(used, random.random((n, d)), -1.0), axis=1)
+        kind, row = random.random(n), np.arange(n)
+        drop = row[(kind < 0.2) & (used.sum(axis=1) > 1)]
+        take = row[(kind >= 0.2) & (kind < 0.5) & ~used[row, column]]
+        metric[drop, dropped[drop]] = 0.0
+        donor = random.integers(0, len(rows), n)
+        centres[take, column[take]] = rows.X[donor[take], column[take]]
+        new_tilt = random.normal(size=n) * 2.0 ** random.uniform(-2, 1, n)
+        new_scale = 2.0 ** random.uniform(-5, 2, n)
+        metric[take, column[take]] = np.where(parents.ramp, new_tilt, new_scale)[take]
+        return Functions(
+            centres, metric, parents.ramp, np.zeros(n), parents.origin, adaptive_cost(metric, self.effort)
+        )
+
+    def _levels(self, rows: TrainingRows, count: int) -> NDArray[np.bool_]:
+        """Return which columns a function may use: of each feature one, and nothing that is constant."""
+        varying = self._varying(rows)
+        keys = np.where(varying, self.random.random((count, len(varying))), -1.0)
+        starts = self._starts
+        widths = np.diff(np.append(starts, len(varying)))
+        best = np.repeat(np.maximum.reduceat(keys, starts, axis=1), widths, axis=1)
+        allowed: NDArray[np.bool_] = (keys == best) & varying
+        return allowed
+
+    @property
+    def _starts(self) -> IntArray:
+        """The first column of each feature."""
+        return np.flatnonzero(np.concatenate([[True], np.diff(self.feature) != 0]))
+
+    def _varying(self, rows: TrainingRows) -> NDArray[np.bool_]:
+        varying: NDArray[np.bool_] = np.ptp(rows.head(1000).X, axis=0) > 0
+        return varying
+
+    def _functions(
+        self,
+        rows: TrainingRows,
+        origin: IntArray,
+        used: NDArray[np.bool_],
+        metric: FloatArray,
+        ramp: NDArray[np.bool_],
+    ) -> Functions:
+        metric = np.where(used, metric, 0.0)
+        return Functions(
+            rows.X[origin], metric, ramp, np.zeros(len(origin)), origin, adaptive_cost(metric, self.effort)
+        )

@@ -1,0 +1,126 @@
+"""Sequential sparse Bayesian learning in Gram space, with rows as centres.
+
+    propose → expand (one pass) → moves while they gain → mode of (w, b) → repeat
+
+`isbor.search.passes` has the pass; here is what is proposed, on which rows and for how long. A pass
+proposes other rows as centres than the last.
+
+Passes come in stages. The first runs without a size prior: functions that gain little by themselves
+often gain much together, and a price on each would keep them all out. The next adds the price, and
+the model shrinks to what pays. Where rows are many, both run on a stratified sample (a prefix of the
+rows), which then grows by a constant factor a stage: only the last passes see all rows.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from isbor._core.parallel import Workers
+from isbor._core.trace import StopReason
+from isbor._core.types import IntArray
+from isbor.data.rows import TrainingRows
+from isbor.model.basis import RowDictionary
+from isbor.search.model import Recorder, SparseModel, resettle
+from isbor.search.passes import Terms, one_pass, shrink
+from isbor.search.restarts import with_restarts
+
+__all__ = ["GramSettings", "solve_gram"]
+
+# A stage other than the last ends when a pass raises the objective by less than this many nats.
+_ENOUGH = 1.0
+# With more rows than this, gains are so large that the size prior keeps nothing useful out.
+_FREE_GROWTH_ROWS = 32_000
+
+
+@dataclass(frozen=True, slots=True)
+class GramSettings:
+    """How the solver spends its time."""
+
+    size_prior: float = 2.0  # nats a function
+    tolerance: float = 1e-2  # nats; smaller gains are not worth a move or a pass
+    max_passes: int = 1000
+    n_candidates: int = 200  # proposed in each pass
+    first_rows: int = 4000  # rows of the first stages; all levels must be among them
+    patience: int = 2  # vain restarts in a row before the search is given up
+    growth: int = 8  # factor by which the rows grow from stage to stage
+    max_functions: float = np.inf
+
+
+def solve_gram(
+    rows: TrainingRows,
+    dictionary: RowDictionary,
+    start: SparseModel,
+    settings: GramSettings,
+    workers: Workers,
+    recorder: Recorder,
+) -> tuple[SparseModel, StopReason]:
+    """Raise the log evidence less the size prior from a starting model to a local maximum."""
+    proposals = _Proposals(settings.n_candidates)
+
+    def climb(model: SparseModel, n_rows: int) -> tuple[SparseModel, bool]:
+        sample = rows.head(n_rows)
+        if n_rows != model.n_rows:
+            model = resettle(sample, dictionary, model, workers)
+        for terms, enough in _stages(n_rows, n_rows == len(rows), settings):
+            if terms.size_prior == settings.size_prior:
+                model = shrink(sample, model, terms, workers, recorder)
+            rise = np.inf
+            while rise >= enough:
+                if recorder.passes >= settings.max_passes:
+                    return model, False
+                fresh = dictionary.basis(proposals.draw(n_rows, model.functions.origin))
+                improved = one_pass(sample, model, fresh, terms, workers, recorder)
+                rise = improved.objective(terms.size_prior) - model.objective(terms.size_prior)
+                model = improved
+        return model, True
+
+    size = min(len(rows), settings.first_rows)
+    model, finished = with_restarts(
+        lambda model: climb(model, size),
+        start,
+        rows=rows.head(size),
+        dictionary=dictionary,
+        size_prior=settings.size_prior,
+        tolerance=settings.tolerance if size == len(rows) else _ENOUGH,
+        patience=settings.patience,
+        workers=workers,
+        recorder=recorder,
+    )
+    while size < len(rows) and finished:
+        size = min(len(rows), size * settings.growth)
+        model, finished = climb(model, size)
+    return model, StopReason.CONVERGED if finished else StopReason.MAX_ITER
+
+
+def _stages(n_rows: int, last: bool, settings: GramSettings) -> Iterator[tuple[Terms, float]]:
+    """Yield the terms of each stage, and the rise of the objective in a pass below which it ends."""
+    if settings.size_prior > 0 and n_rows <= _FREE_GROWTH_ROWS:
+        yield Terms(0.0, _free_functions(n_rows), 0.1 * _ENOUGH), _ENOUGH
+    if last:
+        yield Terms(settings.size_prior, settings.max_functions, settings.tolerance), settings.tolerance
+    else:
+        yield Terms(settings.size_prior, settings.max_functions, 0.1 * _ENOUGH), _ENOUGH
+
+
+def _free_functions(n_rows: int) -> int:
+    """Return how large a model may grow before its functions have to pay.
+
+    Free growth is to find functions that pay together. A width at which even this many are not enough
+    is too narrow, and would take in nearly every row.
+    """
+    return int(2.0 * np.sqrt(n_rows))
+
+
+class _Proposals:
+    """Deals the rows out as candidates, a hand a pass, and starts again when all have been dealt."""
+
+    def __init__(self, n_candidates: int) -> None:
+        self._hand = n_candidates
+        self._dealt = 0
+
+    def draw(self, n_rows: int, active: IntArray) -> IntArray:
+        hand = min(self._hand, n_rows)
+        drawn = (self._dealt + np.arange(hand)) % n_rows
+        self._dealt += hand
+        return np.setdiff1d(drawn, active)

@@ -1,0 +1,139 @@
+"""The paper's Algorithm 1 with its errors corrected: one move at a time, all rows as candidates.
+
+Everything is dense: the N × N matrix of basis functions is held, and after each move mode, Σ, S and Q
+are computed anew from it, in O(N² M). It is the slow and simple way to the same objective as
+the Gram-space solver, for small problems and for checking.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from isbor._core.parallel import Workers
+from isbor._core.trace import StopReason
+from isbor._core.types import FloatArray
+from isbor.data.rows import TrainingRows
+from isbor.inference.evidence import Gaussian, Move, best_move, rounding_floor
+from isbor.inference.mode import UnresolvedError, factorise, posterior_precision
+from isbor.model.basis import Functions, RowDictionary
+from isbor.model.likelihood import edges, ordinal_probit
+from isbor.search.model import Recorder, SparseModel, settle
+from isbor.search.restarts import with_restarts
+
+__all__ = ["solve_sequential"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Dense:
+    """All basis functions at all rows."""
+
+    rows: TrainingRows
+    phi: FloatArray  # (N, N)
+
+    def posterior(self, model: SparseModel) -> tuple[Gaussian, FloatArray]:
+        """Return Σ, μ, S and Q at the mode by their definitions, and the floor of S."""
+        y, v = self.rows.y, self.rows.weight
+        cuts = edges(model.mode.thresholds)
+        active = self.phi[:, model.functions.origin]
+        terms = ordinal_probit(active @ model.mode.weights, cuts[y], cuts[y + 1])
+        # -∂² ln p/∂f∂θ for θ = (active weights, thresholds), row by row.
+        t = len(model.mode.thresholds)
+        mixed = np.zeros((len(y), t + 2))
+        row = np.arange(len(y))
+        mixed[row, y] = -terms.lower_curvature
+        mixed[row, y + 1] = -terms.upper_curvature
+        towards = np.hstack([terms.curvature[:, None] * active, mixed[:, 1:-1]])
+        cross = self.phi.T @ (v[:, None] * towards)
+        covariance = factorise(posterior_precision(model.mode)).inverse()
+        square = (v * terms.curvature) @ self.phi**2
+        sparsity = square - np.einsum("ij,jk,ik->i", cross, covariance, cross, optimize=True)
+        quality = self.phi.T @ (v * terms.score)
+        m = len(model.functions.origin)
+        state = Gaussian(
+            model.functions.origin,
+            model.mode.alpha,
+            covariance[:m, :m],
+            model.mode.weights,
+            sparsity,
+            quality,
+        )
+        return state, rounding_floor(square, float(v @ terms.curvature))
+
+
+def solve_sequential(
+    rows: TrainingRows,
+    dictionary: RowDictionary,
+    start: SparseModel,
+    *,
+    size_prior: float,
+    tolerance: float,
+    patience: int,
+    max_moves: int,
+    workers: Workers,
+    recorder: Recorder,
+) -> tuple[SparseModel, StopReason]:
+    """Make the best move, find the new mode, and so on while the objective rises."""
+    candidates = dictionary.basis(np.arange(len(rows)))
+    dense = _Dense(rows, candidates(rows.X))
+
+    def climb(model: SparseModel) -> tuple[SparseModel, bool]:
+        while recorder.passes < max_moves:
+            moved = _best_that_rises(dense, candidates, model, size_prior, tolerance, workers)
+            if moved is None:
+                return model, True
+            move, after = moved
+            recorder.record_pass(candidates, [move], model, after, size_prior)
+            model = after
+        return model, False
+
+    model, finished = with_restarts(
+        climb,
+        start,
+        rows=rows,
+        dictionary=dictionary,
+        size_prior=size_prior,
+        tolerance=tolerance,
+        patience=patience,
+        workers=workers,
+        recorder=recorder,
+    )
+    return model, StopReason.CONVERGED if finished else StopReason.MAX_ITER
+
+
+def _best_that_rises(
+    dense: _Dense,
+    candidates: Functions,
+    model: SparseModel,
+    size_prior: float,
+    tolerance: float,
+    workers: Workers,
+) -> tuple[Move, SparseModel] | None:
+    """Return the best move by the quadratic model that raises the recomputed objective as well."""
+    state, floor = dense.posterior(model)
+    excluded: set[int] = set()
+    while True:
+        move = best_move(state, floor, price=size_prior, excluded=excluded)
+        if move is None or move.gain < tolerance:
+            return None
+        try:
+            after = _after(dense.rows, candidates, model, move, workers)
+        except UnresolvedError:
+            after = model
+        if after.objective(size_prior) > model.objective(size_prior):
+            return move, after
+        excluded.add(move.candidate)
+
+
+def _after(
+    rows: TrainingRows, candidates: Functions, model: SparseModel, move: Move, workers: Workers
+) -> SparseModel:
+    """Return the model with one precision changed, at its own mode."""
+    kept = model.functions.origin != move.candidate
+    functions = model.functions.take(kept)
+    alpha, weights = model.mode.alpha[kept], model.mode.weights[kept]
+    if move.kind != "delete":
+        before = model.mode.weights[~kept]
+        functions = functions.followed_by(candidates.take(np.array([move.candidate])))
+        alpha = np.append(alpha, move.alpha)
+        weights = np.append(weights, before if before.size else 0.0)
+    return settle(rows, functions, alpha, weights, model.mode.thresholds, workers)

@@ -1,0 +1,339 @@
+"""``isbor reproduce`` and ``isbor compare`` as users run them: in a process of their own."""
+
+import csv
+import html.parser
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from isbor.cli import main
+from isbor.datasets import make_saddle
+from tests.cli.test_demo_command import assert_user_error, run
+
+MINE = """
+name = "mine"
+models = ["quick", "trees"]
+splits = 2
+
+[[tasks]]
+data = "saddle"
+rows = 400
+train = [100, 200]
+
+[model.quick]
+estimator = "my_models:Majority"  # a file beside this one
+parameters = {{ seconds = {seconds} }}
+
+[model.trees]
+parameters = {{ max_iter = 5 }}
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Return a directory with a small study of one's own."""
+    (tmp_path / "mine.toml").write_text(MINE.format(seconds=0.0))
+    shutil.copy(Path(__file__).parents[1] / "experiments" / "experiment_models.py", tmp_path / "my_models.py")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def grades(tmp_path_factory):
+    """Return a directory with a table of grades."""
+    directory = tmp_path_factory.mktemp("grades")
+    X, y = make_saddle(90, random_state=0)
+    with (directory / "grades.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["east", "north", "colour", "level", "grade"])
+        for k, ((east, north), label) in enumerate(zip(X, y, strict=True)):
+            colour = ("red", "blue", "")[k % 3]
+            writer.writerow(
+                [f"{east:.3f}", f"{north:.3f}", colour, label, ("low", "mid", "high")[(label - 1) // 2]]
+            )
+    return directory
+
+
+def read_csv(path):
+    return list(csv.DictReader(path.read_text("utf-8").splitlines()))
+
+
+@pytest.fixture
+def call(capsys, monkeypatch):
+    """Return what runs `isbor` in this process, which takes less time, and returns what a process would."""
+
+    def call(*arguments, cwd):
+        monkeypatch.chdir(cwd)
+        monkeypatch.setattr(sys, "path", list(sys.path))
+        with pytest.raises(SystemExit) as stop:
+            main(arguments)
+        out, err = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, stop.value.code, out, err)
+
+    return call
+
+
+def page_text(path):
+    """Return the words of a page, after a look that it needs nothing from elsewhere."""
+    page = path.read_text("utf-8")
+    assert not re.search(r"""(src|href)\s*=\s*["'](?!data:|#)""", page)
+    assert "@import" not in page
+    words = []
+    reader = html.parser.HTMLParser()
+    reader.handle_data = words.append
+    reader.feed(page)
+    return " ".join(words)
+
+
+# --- reproduce --------------------------------------------------------------------------------------------
+
+
+def test_a_study_of_ones_own_gives_tables_figures_records_and_a_page(study):
+    result = run("reproduce", "mine.toml", "--jobs", "2", cwd=study)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    assert "2 models × 2 data sets × 2 splits = 8 cells" in result.stdout
+    assert "Mean absolute error" in result.stdout
+    output = study / "isbor-mine"
+    records = read_csv(output / "records.csv")
+    assert len(records) == 8
+    assert {record["status"] for record in records} == {"ok"}
+    mae = [
+        float(record["mae"])
+        for record in records
+        if (record["task"], record["model"]) == ("saddle-100", "trees")
+    ]
+    shown = next(csv.reader((output / "tables" / "mae.csv").read_text("utf-8").splitlines()[2:]))
+    assert shown == ["Boosted trees", f"{np.mean(mae):.3f} ± {np.std(mae, ddof=1):.3f}", shown[2]]
+    for name in ("mae.md", "mae.tex", "seconds.csv", "wilcoxon.md"):
+        assert (output / "tables" / name).stat().st_size > 50
+    for name in ("mae.png", "mae.svg", "seconds.svg", "calibration.svg"):
+        assert (output / "figures" / name).stat().st_size > 1000
+    assert "isbor reproduce mine.toml" in page_text(output / "report.html")
+
+
+def test_results_of_another_run_count_as_done(study):
+    part = run("reproduce", "mine.toml", "--models", "quick", "--splits", "1", cwd=study)
+    assert part.returncode == 0
+    records = study / "isbor-mine" / "records.jsonl"
+    rest = run("reproduce", "mine.toml", "--records", str(records), "--output", "whole", cwd=study)
+    assert rest.returncode == 0
+    assert "2 cells are there already, in whole." in rest.stdout
+    assert len(re.findall(r"^\[\d/8\]", rest.stdout, flags=re.MULTILINE)) == 6
+    lines = (study / "whole" / "records.jsonl").read_text("utf-8").splitlines()
+    assert len(lines) == 8
+    assert set(records.read_text("utf-8").splitlines()) < set(lines)  # to the letter, times included
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "There is no file 'other.jsonl'. The file records.jsonl beside the report"),
+        ("task,model\n", "Line 1 of 'other.jsonl' is no record of an experiment"),
+        (b"SQLite format 3\x00\xff\xfe", "Line 1 of 'other.jsonl' is no record of an experiment"),
+        ('{"key": "a"}\n', "Line 1 of 'other.jsonl' is no record of an experiment (KeyError('record'))"),
+        ('{"key": "a", "record": {"metrics": 1}}\n', "Line 1 of 'other.jsonl' is no record of an experiment"),
+        ("", "None of the 0 records in 'other.jsonl' is of this experiment"),
+        (
+            '{"key": "a", "record": '
+            '{"task": "t", "model": "m", "split": 0, "status": "ok", "calibration": []}}\n',
+            "None of the 1 records in 'other.jsonl' is of this experiment",
+        ),
+    ],
+)
+def test_records_that_are_none_are_refused(content, sentence, study, call):
+    if content is not None:
+        (study / "other.jsonl").write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert_user_error(
+        call("reproduce", "mine.toml", "--records", "other.jsonl", cwd=study), re.escape(sentence)
+    )
+    assert not (study / "isbor-mine").exists()
+
+
+def test_a_second_run_goes_on_where_the_first_was_stopped(study):
+    (study / "mine.toml").write_text(MINE.format(seconds=0.7))
+    command = [
+        sys.executable,
+        "-m",
+        "isbor.cli",
+        "reproduce",
+        "mine.toml",
+        "--jobs",
+        "1",
+        "--models",
+        "quick",
+    ]
+    first = subprocess.Popen(command, cwd=study, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert first.stdout is not None
+    for line in first.stdout:
+        if line.startswith("[2/4]"):
+            break
+    first.send_signal(signal.SIGINT)
+    _, complaint = first.communicate(timeout=20)
+    assert first.returncode == 130
+    done = int(
+        re.fullmatch(
+            r"isbor: Stopped\. (\d) of 4 cells are done and kept in isbor-mine\. "
+            r"To go on: isbor reproduce mine\.toml --models quick\n",
+            complaint,
+        )[1]
+    )
+    assert 2 <= done < 4
+    second = run("reproduce", "mine.toml", "--jobs", "1", "--models", "quick", cwd=study)
+    assert second.returncode == 0
+    assert f"{done} cells are there already" in second.stdout
+    assert re.findall(r"^\[(\d)/4\]", second.stdout, flags=re.MULTILINE) == [
+        str(k) for k in range(done + 1, 5)
+    ]
+
+
+@pytest.mark.parametrize("wait", [0.1, 0.5, 1.0])
+def test_ctrl_c_while_it_starts_is_one_sentence_too(wait, study):
+    (study / "mine.toml").write_text(MINE.format(seconds=30.0))
+    command = [sys.executable, "-m", "isbor.cli", "reproduce", "mine.toml", "--models", "quick"]
+    runner = subprocess.Popen(
+        command, cwd=study, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert runner.stdout is not None
+    runner.stdout.readline()
+    time.sleep(wait)
+    os.killpg(runner.pid, signal.SIGINT)  # as a terminal does
+    _, complaint = runner.communicate(timeout=20)
+    assert runner.returncode == 130
+    assert complaint == (
+        "isbor: Stopped. 0 of 4 cells are done and kept in isbor-mine. To go on: isbor reproduce mine.toml "
+        "--models quick\n"
+    )
+
+
+def test_a_request_to_terminate_stops_it_as_well(study):
+    (study / "mine.toml").write_text(MINE.format(seconds=30.0))
+    command = [sys.executable, "-m", "isbor.cli", "reproduce", "mine.toml", "--models", "quick"]
+    runner = subprocess.Popen(command, cwd=study, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert runner.stdout is not None
+    runner.stdout.readline()
+    time.sleep(2.0)
+    runner.terminate()
+    _, complaint = runner.communicate(timeout=20)
+    assert runner.returncode == 130
+    assert complaint.startswith("isbor: Stopped. 0 of 4 cells are done")
+
+
+def test_a_late_cell_is_a_dash_with_its_reason(study):
+    (study / "mine.toml").write_text(MINE.format(seconds=30.0))
+    result = run("reproduce", "mine.toml", "--splits", "1", "--time-limit", "3", cwd=study)
+    assert result.returncode == 0
+    assert "It was not done after 3 s." in result.stdout
+    mae = (study / "isbor-mine" / "tables" / "mae.md").read_text("utf-8")
+    assert re.search(r"^\| quick +\| +– \| +– \|$", mae, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["benchmark"], "There is no study 'benchmark'. Did you mean 'benchmarks'"),
+        (["nowhere.toml"], "There is no file 'nowhere.toml'"),
+        (["mine.toml", "--models", "isbr"], "There is no model 'isbr' here; there are quick, trees"),
+        (
+            ["mine.toml", "--datasets", "mars"],
+            "There is no data set 'mars' here; there are saddle-100, saddle-200",
+        ),
+        (["mine.toml", "--splits", "0"], "splits is 0; at least 1 is needed"),
+        (["mine.toml", "--jobs", "0"], "Invalid value for '--jobs'"),
+        (["mine.toml", "--time-limit", "-1"], "seconds is -1.0; a time limit above 0 is needed"),
+        (["mine.toml", "--quick"], "no .quick. section"),
+        (["mine.toml", "--output", "mine.toml"], "'mine.toml' is a file; name a directory"),
+    ],
+)
+def test_a_mistake_in_a_request_is_one_sentence_before_any_work(arguments, message, study, call):
+    result = call("reproduce", *arguments, cwd=study)
+    assert_user_error(result, message)
+    assert not (study / "isbor-mine").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name = 'x", "mine.toml is not valid TOML"),
+        ("name = 'x'\nmodels = ['isbor']", "'tasks' is missing"),
+        (
+            MINE.format(seconds=0.0).replace("splits", "splitz"),
+            "'splitz' is not known here. Did you mean 'splits'",
+        ),
+        (MINE.format(seconds=0.0).replace('"saddle"', '"sadle"'), "There is no data set 'sadle'"),
+        (MINE.format(seconds=0.0).replace("Majority", "Minority"), "cannot be imported"),
+        (
+            MINE.format(seconds=0.0)
+            .replace("my_models:Majority", "sklearn.multiclass:OneVsRestClassifier")
+            .replace("parameters = { seconds = 0.0 }", ""),
+            "cannot be made with the parameters given .*'estimator'",
+        ),
+    ],
+)
+def test_a_mistake_in_a_description_is_one_sentence(text, message, study, call):
+    (study / "mine.toml").write_text(text)
+    assert_user_error(call("reproduce", "mine.toml", cwd=study), message)
+
+
+def test_a_mistake_has_no_traceback_and_exit_code_2(study):
+    assert_user_error(run("reproduce", "benchmark", cwd=study), "There is no study 'benchmark'")
+
+
+# --- compare ----------------------------------------------------------------------------------------------
+
+
+def test_models_are_compared_on_a_users_table(grades):
+    result = run(
+        "compare", "grades.csv", "--target", "grade", "--order", "low,mid,high",
+        "--models", "isbor-evidence,trees", "--folds", "3", "--rounds", "2", cwd=grades,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "2 models × 1 data set × 6 splits = 12 cells" in result.stdout
+    assert re.search(r"^ ISBOR \(one\s+0\.\d{3}", result.stdout, flags=re.MULTILINE)
+    assert "ISBOR (one width, evidence) less Boosted trees" in result.stdout
+    records = read_csv(grades / "isbor-compare-grades" / "records.csv")
+    assert [record["n_test"] for record in records] == ["30"] * 12
+    assert "cross-validation" in page_text(grades / "isbor-compare-grades" / "report.html")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.csv", "--target", "grade"], "There is no file 'nowhere.csv'"),
+        (["grades.csv", "--target", "mark"], "has no column 'mark'; its columns are east, north, colour"),
+        (["grades.csv", "--target", "grade"], "are text .high, low, mid., whose order is not known"),
+        (
+            ["grades.csv", "--target", "grade", "--order", "low,high"],
+            "holds .mid., which the order ..low., .high.. does not",
+        ),
+        (["grades.csv", "--target", "grade", "--order", "low"], "--order names low; at least 2 labels"),
+        (["grades.csv", "--target", "level", "--folds", "40"], "fewer than the 40 folds"),
+        (["grades.csv", "--target", "level", "--folds", "1"], "There are 1 folds; at least 2 are needed"),
+        (["grades.csv", "--target", "east"], "a quantity, not a few ordered classes"),
+        (["grades.csv", "--target", "level", "--models", "isbor,mord"], "There is no model 'mord'"),
+        (["grades.csv"], "Missing option '--target'"),
+    ],
+)
+def test_a_mistake_in_a_comparison_is_one_sentence(arguments, message, grades, call):
+    assert_user_error(call("compare", *arguments, cwd=grades), message)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'a,grade\n1,2\n"3', "cannot be read as a table"),
+        (bytes(range(128, 256)), "cannot be read as a table"),
+        (b"a,grade\n", "has no rows"),
+        (b"a,grade\n1,1\n2,\n", "1 of 2 rows of mine.csv have no 'grade'"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_one_sentence(content, message, tmp_path, call):
+    (tmp_path / "mine.csv").write_bytes(content)
+    assert_user_error(call("compare", "mine.csv", "--target", "grade", cwd=tmp_path), message)

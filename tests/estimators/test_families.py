@@ -1,0 +1,366 @@
+"""What the kinds of basis functions promise, and how one is chosen."""
+
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from isbor import ISBOR
+from isbor.metrics import log_loss, mean_absolute_error
+from isbor.search import families
+from isbor.search.selection import KindTrial, Selection
+
+MIXED = {"basis": "mixed", "n_members": 2}
+ARD = {"metric": "ard"}
+
+
+def draw_two_of_six(seed):
+    """Six features of which the first two matter, in different ways."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(900, 6))
+    f = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1]
+    y = np.digitize(f + 0.3 * rng.normal(size=900), [-0.7, 0.0, 0.7])
+    return X[:400], y[:400], X[400:], y[400:]
+
+
+@pytest.fixture(scope="module")
+def two_of_six():
+    return draw_two_of_six(0)
+
+
+@pytest.fixture(scope="module")
+def fits(two_of_six):
+    X, y, _, _ = two_of_six
+    return {
+        name: ISBOR(**kind).fit(X, y)
+        for name, kind in (("rbf", {"basis": "rbf"}), ("ard", ARD), ("mixed", MIXED))
+    }
+
+
+def test_irrelevant_features_are_found_out(fits):
+    for kind in (ARD, MIXED):
+        share = []
+        for seed in range(4):
+            relevance = ISBOR(**kind).fit(*draw_two_of_six(seed)[:2]).feature_relevance_
+            assert_allclose(relevance.sum(), 1.0)
+            share.append(relevance[:2].sum())
+        assert np.mean(share) > 0.95
+    assert fits["rbf"].feature_relevance_[:2].sum() < fits["ard"].feature_relevance_[:2].sum()
+
+
+def test_own_metrics_beat_one_width_where_features_are_irrelevant(fits, two_of_six):
+    _, _, X, y = two_of_six
+    loss = {kind: log_loss(y, fit.predict_proba(X), labels=fit.classes_) for kind, fit in fits.items()}
+    assert loss["mixed"] < loss["rbf"] - 0.02
+    assert loss["ard"] < loss["rbf"] - 0.02
+
+
+def test_relevance_is_the_effect_of_taking_a_feature_from_another_row(fits, two_of_six):
+    X = two_of_six[0]
+    for model in fits.values():
+        effect = np.zeros(6)
+        for j in range(6):
+            for shift in range(1, len(X), 7):
+                other = X.copy()
+                other[:, j] = np.roll(X[:, j], shift)
+                effect[j] += np.mean((model.latent(other) - model.latent(X)) ** 2)
+        assert_allclose(model.feature_relevance_, effect / effect.sum(), atol=0.01)
+
+
+def test_the_default_chooses_and_says_why(two_of_six, fits):
+    X, y, X_test, y_test = two_of_six
+    model = ISBOR().fit(X, y)
+    assert model.kind_ == model.selection_.kind
+    tried = [trial.kinds for trial in model.selection_.trials]
+    assert tried[:4] == [("rbf",), ("ard",), ("rbf", "ard"), ("mixed",)]  # the simplest first
+    assert tried[-1] == ("rbf", "ard", "mixed")
+    text = str(model.selection_)
+    assert model.kind_ in text
+    assert "held back" in text
+    loss = log_loss(y_test, model.predict_proba(X_test), labels=model.classes_)
+    single = [log_loss(y_test, fit.predict_proba(X_test), labels=fit.classes_) for fit in fits.values()]
+    assert loss < np.mean(single)
+
+
+def test_an_average_of_kinds_is_a_model_like_any_other():
+    """The score is one round bump, which every kind has among its functions."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 2))
+    y = np.digitize(3 * np.exp(-0.5 * (X**2).sum(axis=1)) + 0.5 * rng.normal(size=120), [0.5, 1.5])
+    model = ISBOR().fit(X, y)
+    assert model.kind_ == "rbf + mixed"
+    assert model.selection_.kinds == ("rbf", "mixed")
+    assert len(model.coef_) == len(model.alpha_) == len(model.relevance_vectors_) == model.n_relevance_
+    score = model.latent(X)
+    assert_allclose([score.mean(), score.std()], [0.0, 1.0], atol=1e-9)
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_what_is_not_compared():
+    """Averages where kinds would have to share a limit; "ard" where one column's scale is the width."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 2))
+    y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=120), [-0.5, 0.5])
+    limited = ISBOR(max_vectors=3).fit(X, y)
+    assert all(len(trial.kinds) == 1 for trial in limited.selection_.trials)
+    assert limited.n_relevance_ <= 3
+    tried = [trial.kinds for trial in ISBOR().fit(X[:, :1], y).selection_.trials]
+    assert ("ard",) not in tried
+    assert ("rbf",) in tried
+
+
+def test_kinds_are_not_compared_without_labels_to_hold_back():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    for y in (np.arange(50) % 10, np.r_[np.zeros(45), 1:6].astype(int)):
+        model = ISBOR().fit(X, y)
+        assert model.kind_ == "rbf"
+        assert "no two classes have 6 distinct rows" in repr(model.selection_)
+
+
+def test_a_constant_score_has_the_unit_of_the_noise():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)
+    model = ISBOR(basis="mixed", size_prior=50.0).fit(X, y)
+    assert model.n_relevance_ == 0
+    assert model.sigma_ == 1.0
+    assert_allclose(model.latent(X), 0.0, atol=1e-12)
+    assert np.all(np.abs(model.thresholds_) < 2)
+    assert_array_equal(model.feature_relevance_, 0.0)
+
+
+def test_kinds_that_were_given_up_are_told_apart():
+    held = KindTrial(("rbf",), -0.7, 0.0, 0.0, 3.0, n_fits=3)
+    given_up = KindTrial(("mixed",), -0.6, 0.2, 0.01, 9.0, n_fits=1)
+    text = repr(Selection(("rbf",), (held, given_up), "the best."))
+    assert re.search(r"^mixed +-0.6000 .* 1$", text, flags=re.MULTILINE)
+    assert "folds that a kind shares" in text
+    assert "folds" not in repr(Selection(("rbf",), (held,), "the best."))
+
+
+# --- Categories --------------------------------------------------------------------------------------------
+
+
+def draw_groups(seed, n, n_groups):
+    """Return a table whose groups mean nothing, its labels and the numbers of the groups."""
+    rng = np.random.default_rng(seed)
+    x, group = rng.normal(size=n), rng.integers(0, n_groups, n)
+    table = pd.DataFrame({"x": x, "group": [f"g{i}" for i in group]})
+    return table, np.digitize(x + 0.7 * rng.normal(size=n), [-0.5, 0.5]), group
+
+
+@pytest.mark.parametrize("kind", [{"basis": "rbf"}, ARD, MIXED], ids=["rbf", "ard", "mixed"])
+def test_groups_that_mean_nothing_do_little_harm(kind):
+    """Neither those that training knows nor, above all, those that it does not."""
+    table, y, group = draw_groups(2, 1600, 150)
+    train = np.arange(1600) < 300
+    model = ISBOR(**kind).fit(table[train], y[train])
+    without = ISBOR(**kind).fit(table.loc[train, ["x"]], y[train])
+    seen = np.isin(group, group[train])
+    for rows in (~train & seen, ~train & ~seen):
+        loss = log_loss(y[rows], model.predict_proba(table[rows]))
+        assert loss < log_loss(y[rows], without.predict_proba(table.loc[rows, ["x"]])) + 0.05
+
+
+def test_kinds_are_compared_on_groups_that_their_fits_did_not_see():
+    """Each held row has a group of its own: what a kind learned about the others' is of no use there."""
+    n = 150
+    x = np.random.default_rng(0).normal(size=n)
+    y = (x > 0).astype(int)
+    table = pd.DataFrame({"x": x, "row": pd.Categorical(range(n))})
+    with pytest.warns(UserWarning, match="150 different levels, such as 0, in column 'row', of 150 rows"):
+        model = ISBOR().fit(table, y)
+    scores = {trial.kinds: trial.score for trial in model.selection_.trials}
+    later = table.assign(row=pd.Categorical(range(n, 2 * n)))
+    assert_allclose(-log_loss(y, model.predict_proba(later)), scores[model.selection_.kinds], atol=0.2)
+    assert model.column_names_[0] == "x"
+    assert model.column_names_[-1] == "row new"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        ({"basis": "rbf"}, "rbf"),
+        ({"gamma": 0.2}, "rbf"),
+        ({"metric": "ard"}, "ard"),
+        ({"basis": "rbf", "metric": "ard"}, "ard"),
+        ({"basis": "mixed"}, "mixed"),
+        ({"solver": "sequential"}, "rbf"),
+    ],
+)
+def test_what_is_asked_for_is_not_compared(two_of_six, arguments, kind):
+    model = ISBOR(**arguments).fit(two_of_six[0][:60], two_of_six[1][:60])
+    assert model.kind_ == kind
+    assert model.selection_.trials == ()
+
+
+@pytest.mark.parametrize("kind", [MIXED, ARD], ids=["mixed", "ard"])
+def test_order_and_repetition_of_rows(two_of_six, kind):
+    X, y = two_of_six[0][:120], two_of_six[1][:120]
+    rng = np.random.default_rng(1)
+    times = rng.integers(1, 4, 120)
+    weighted = ISBOR(**kind).fit(X, y, sample_weight=times)
+    repeated = rng.permutation(np.repeat(np.arange(120), times))
+    again = ISBOR(**kind).fit(X[repeated], y[repeated])
+    assert_allclose(again.predict_proba(X), weighted.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_threads_do_not_matter(two_of_six, n_jobs):
+    X, y = two_of_six[0][:150], two_of_six[1][:150]
+    model = ISBOR(**MIXED, n_jobs=n_jobs).fit(X, y)
+    assert_allclose(model.predict_proba(X), ISBOR(**MIXED, n_jobs=1).fit(X, y).predict_proba(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [{"basis": "rbf"}, ARD, MIXED], ids=["rbf", "ard", "mixed"])
+def test_max_vectors_is_a_limit(two_of_six, fits, kind):
+    X, y, X_test, y_test = two_of_six
+    free = fits[kind.get("basis", "ard")]
+    limit = free.n_relevance_ // 2
+    small = ISBOR(**kind, max_vectors=limit).fit(X, y)
+    assert 0 < small.n_relevance_ <= limit
+    guess = np.full(len(y_test), np.median(y))
+    assert mean_absolute_error(y_test, small.predict(X_test)) < 0.8 * mean_absolute_error(y_test, guess)
+
+
+def test_a_mixed_model_at_its_limit_goes_on_exchanging_functions(two_of_six):
+    X, y = two_of_six[0][:150], two_of_six[1][:150]
+    model = ISBOR(basis="mixed", n_members=1, max_vectors=3).fit(X, y)
+    kinds = [step.kind for step in model.trace_]
+    first = next(k for k, step in enumerate(model.trace_) if step.kind == "ascent" and step.n_active == 3)
+    later = model.trace_[first:]
+    assert "add" in kinds[first:]
+    assert all(step.n_active <= 3 for step in later if step.kind == "ascent")
+    assert max(step.n_active for step in later) > 3
+
+
+def test_the_objective_of_a_member_never_falls(fits):
+    """Within a run, on the same rows and at the same price."""
+    before = None
+    for step in fits["mixed"].trace_:
+        if step.kind not in ("mode", "ascent"):
+            continue
+        if before is not None and (before.run, before.n_rows, before.size_prior) == (
+            step.run,
+            step.n_rows,
+            step.size_prior,
+        ):
+            assert step.objective >= before.objective - 1e-6 * abs(before.objective)
+        before = step
+
+
+def test_the_best_model_after_its_noise_was_fitted_is_kept(two_of_six):
+    model = ISBOR(basis="mixed", n_members=1).fit(*two_of_six[:2])
+    fitted = [step for step in model.trace_ if step.kind == "noise" and step.n_rows == len(two_of_six[0])]
+    assert len(fitted) > 1
+    best = max(fitted, key=lambda step: step.objective)
+    assert_allclose(model.log_evidence_, best.log_evidence)
+    assert model.n_relevance_ == best.n_active
+
+
+def test_small_members_get_company_and_large_ones_go_on(two_of_six, monkeypatch):
+    X, y = two_of_six[0][:200], two_of_six[1][:200]
+
+    def searched(model):
+        """Return how many functions each search began with, and how many its best model had."""
+        runs = {}
+        for step in model.trace_:
+            runs.setdefault(step.run, []).append(step)
+        return {
+            run: (
+                sum(step.kind == "start" for step in steps),
+                max((step for step in steps if step.kind == "noise"), key=lambda s: s.objective).n_active,
+            )
+            for run, steps in runs.items()
+        }
+
+    together = ISBOR(basis="mixed").fit(X, y)
+    assert len(together._latent.members) == len(searched(together)) == 4
+    monkeypatch.setattr(families, "_FEW_FUNCTIONS", 0)
+    alone = ISBOR(basis="mixed").fit(X, y)
+    assert len(alone._latent.members) == 2
+    runs = searched(alone)
+    assert [runs[3][0], runs[4][0]] == [runs[1][1], runs[2][1]]
+
+
+def test_a_mixed_model_is_an_average_that_survives_pickling(fits, two_of_six):
+    X = two_of_six[2]
+    model = fits["mixed"]
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert len(model.coef_) == len(model.alpha_) == len(model.relevance_vectors_) == model.n_relevance_
+    score = model.latent(two_of_six[0])
+    assert_allclose([score.mean(), score.std()], [0.0, 1.0], atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [MIXED, {}], ids=["mixed", "auto"])
+def test_an_interrupt_leaves_the_estimator_as_it_was(two_of_six, kind):
+    seen = []
+
+    def interrupt(step):
+        seen.append(step)
+        if len(seen) == 100:
+            raise KeyboardInterrupt
+
+    model = ISBOR(**kind, callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(two_of_six[0], two_of_six[1])
+    assert not hasattr(model, "classes_")
+
+
+def test_outliers_do_not_hide_a_feature(two_of_six):
+    """One wild value takes the signal out of a standardised column, not out of its warp."""
+    X, y, X_test, y_test = two_of_six
+    wild = X.copy()
+    wild[0, 0] = 1e6
+    model = ISBOR(**MIXED).fit(wild, y)
+    clean = ISBOR(**MIXED).fit(X, y)
+    loss, best = (log_loss(y_test, fit.predict_proba(X_test), labels=fit.classes_) for fit in (model, clean))
+    assert loss < best + 0.1
+
+
+# --- Tables ------------------------------------------------------------------------------------------------
+
+
+def shop(n, seed):
+    """Grades that depend on a category, on a number and on whether the number is missing."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(seed)
+    colour = rng.choice(["red", "green", "blue"], n)
+    age = rng.uniform(20, 60, n)
+    missing = rng.random(n) < 0.2
+    f = (
+        np.select([colour == "red", colour == "green"], [1.5, 0.0], -1.5)
+        + (age - 40) / 10 * ~missing
+        + 2.0 * missing
+    )
+    grade = np.digitize(f + 0.5 * rng.normal(size=n), [-1.0, 1.0])
+    frame = pandas.DataFrame({"colour": pandas.Categorical(colour), "age": np.where(missing, np.nan, age)})
+    return frame, grade
+
+
+@pytest.mark.parametrize("kind", [{"basis": "rbf"}, MIXED], ids=["rbf", "mixed"])
+def test_categories_and_missing_cells(kind):
+    X, y = shop(500, 0)
+    X_test, y_test = shop(1000, 1)
+    model = ISBOR(**kind).fit(X, y)
+    assert list(model.feature_names_in_) == ["colour", "age"]
+    assert len(model.feature_relevance_) == 2
+    assert model.feature_relevance_.min() > 0.1
+    assert mean_absolute_error(y_test, model.predict(X_test)) < 0.25
+    unseen = X_test.iloc[:5].assign(colour="violet")
+    assert_allclose(model.predict_proba(unseen).sum(axis=1), 1.0)
+
+
+def test_arrays_with_missing_cells_are_refused_unless_asked_for():
+    X, y = shop(200, 0)
+    numbers = X[["age"]].to_numpy()
+    with pytest.raises(ValueError, match=r'NaN.*row .*missing="indicator"'):
+        ISBOR().fit(numbers, y)
+    model = ISBOR(missing="indicator", basis="rbf").fit(numbers, y)
+    assert_allclose(model.predict_proba([[np.nan]]).sum(), 1.0)
+    with pytest.raises(ValueError, match="NaN or inf"):
+        ISBOR(missing="error").fit(X[["age"]], y)

@@ -1,0 +1,81 @@
+"""The gradient of the log evidence against finite differences of the log evidence itself."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from isbor._core.parallel import Workers
+from isbor.inference.expansion import expand, streamed
+from isbor.inference.gradient import evidence_gradient
+from isbor.inference.mode import find_mode, log_evidence
+from isbor.model.basis import Functions
+from tests.problems import small_rows
+
+
+@pytest.fixture(scope="module")
+def problem():
+    rows = small_rows(n=200)
+    rng = np.random.default_rng(1)
+    rows = replace(rows, noise=np.exp(0.5 * rng.standard_normal(len(rows))))
+    m, d = 6, rows.X.shape[1]
+    metric = 2.0 ** rng.uniform(-2, 2, size=(m, d))
+    metric[0, 0] = metric[3, 1] = 0.0
+    ramp = np.arange(m) >= 3
+    metric[ramp] *= rng.choice([-1.0, 1.0], size=(3, d))
+    functions = Functions(rows.X[:m], metric, ramp, np.zeros(m), np.arange(m), np.ones(m)).centred_on(rows)
+    return rows, functions, 2.0 ** rng.uniform(-2, 3, m)
+
+
+def mode_of(rows, functions, alpha, beta=None):
+    columns = streamed(rows, functions)
+    with Workers(1) as workers:
+
+        def held(w, b):
+            return replace(expand(rows, columns, w, b, workers), held_precision=beta)
+
+        return find_mode(held, alpha, np.zeros(len(alpha)), np.linspace(-1, 1, rows.y.max()), tolerance=1e-22)
+
+
+@pytest.mark.parametrize("beta", [0.2, 3.0])
+def test_the_gradient_is_that_of_the_log_evidence(problem, beta):
+    rows, functions, alpha = problem
+    with Workers(1) as workers:
+        gradient = evidence_gradient(
+            rows, functions, streamed(rows, functions), mode_of(rows, functions, alpha, beta), workers
+        )
+
+    def evidence(functions, alpha):
+        return log_evidence(mode_of(rows, functions, alpha, beta))
+
+    h = 1e-4
+    for name in ("centres", "metric"):
+        values = getattr(functions, name)
+        numeric = np.zeros_like(values)
+        for index in np.ndindex(values.shape):
+            step = np.zeros_like(values)
+            step[index] = h
+            up, down = (evidence(replace(functions, **{name: values + s * step}), alpha) for s in (1, -1))
+            numeric[index] = (up - down) / (2 * h)
+        assert_allclose(getattr(gradient, name), numeric, rtol=1e-5, atol=1e-5, err_msg=name)
+    for k in range(len(alpha)):
+        factor = np.ones(len(alpha))
+        factor[k] = np.exp(h)
+        numeric_alpha = (evidence(functions, alpha * factor) - evidence(functions, alpha / factor)) / (2 * h)
+        assert_allclose(gradient.log_alpha[k], numeric_alpha, rtol=1e-5, atol=1e-6)
+
+
+def test_blocks_and_threads_do_not_matter(problem, monkeypatch):
+    rows, functions, alpha = problem
+    mode = mode_of(rows, functions, alpha)
+    with Workers(1) as workers:
+        whole = evidence_gradient(rows, functions, streamed(rows, functions), mode, workers)
+    monkeypatch.setattr(
+        "isbor.inference.gradient.row_blocks", lambda n, _: [slice(i, i + 17) for i in range(0, n, 17)]
+    )
+    with Workers(3) as workers:
+        parts = evidence_gradient(rows, functions, streamed(rows, functions), mode, workers)
+    assert_allclose(parts.centres, whole.centres, rtol=1e-10, atol=1e-10)
+    assert_allclose(parts.metric, whole.metric, rtol=1e-10, atol=1e-10)
+    assert_allclose(parts.log_alpha, whole.log_alpha, rtol=1e-10, atol=1e-10)

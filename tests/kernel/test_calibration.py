@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+
+from isbor.data.rows import TrainingRows
+from isbor.kernel.calibration import calibrate, cross_fitted_scores, fold_numbers
+from isbor.kernel.kernels import CutScore, Kernel
+
+
+def test_the_probit_that_made_the_labels_is_found_again():
+    rng = np.random.default_rng(0)
+    score = 5.0 + 3.0 * rng.normal(size=20_000)
+    cuts = np.array([2.0, 3.0, 4.5])
+    y = np.digitize(0.7 * score + rng.normal(size=20_000), cuts)
+    found = calibrate(score, y, np.ones(20_000))
+    assert_allclose(found.slope, 0.7, rtol=0.02)
+    assert_allclose(found.thresholds, cuts, atol=0.08)
+
+
+def test_it_is_the_maximum_of_the_likelihood_where_the_prior_is_weak():
+    rng = np.random.default_rng(1)
+    score, weight = rng.normal(size=400), rng.uniform(0.5, 2.0, 400)
+    y = np.digitize(score + rng.normal(size=400), [-0.5, 0.5])
+    found = calibrate(score, y, weight)
+
+    def log_likelihood(slope, thresholds):
+        cuts = np.concatenate([[-np.inf], thresholds, [np.inf]])
+        return weight @ np.log(norm.cdf(cuts[y + 1] - slope * score) - norm.cdf(cuts[y] - slope * score))
+
+    best = log_likelihood(found.slope, found.thresholds)
+    for step in (-0.1, 0.1):
+        assert log_likelihood(found.slope + step, found.thresholds) < best
+        assert log_likelihood(found.slope, found.thresholds + step) < best
+
+
+@pytest.mark.parametrize("score", [np.zeros(60), -np.arange(60.0)], ids=["constant", "reversed"])
+def test_a_score_that_says_nothing_leaves_the_class_frequencies(score):
+    y = np.repeat([0, 1, 2], [10, 20, 30])
+    found = calibrate(score, y, np.ones(60))
+    assert found.slope == 0.0
+    assert_allclose(norm.cdf(found.thresholds), [1 / 6, 1 / 2], atol=1e-5)
+
+
+def test_separable_scores_have_a_finite_slope():
+    score = np.array([-3.0, -2.0, -1.5, 1.0, 2.0, 2.5])
+    found = calibrate(score, np.repeat([0, 1], 3), np.ones(6))
+    assert 1.0 < found.slope < 100.0
+    assert -1.5 < found.thresholds[0] / found.slope < 1.0
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(2, 6))
+def test_every_class_is_left_in_every_training_part(labels, n_folds):
+    y = np.unique(labels, return_inverse=True)[1]
+    fold = fold_numbers(y, n_folds)
+    assert_array_equal(fold < 0, np.bincount(y)[y] == 1)
+    for number in range(n_folds):
+        assert set(y[fold != number]) == set(y)
+    sizes = np.bincount(fold[fold >= 0], minlength=n_folds)
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_scores_come_from_machines_that_have_not_seen_the_row():
+    """A machine that gives its own rows 100 and others what they deserve, shifted with its thresholds."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(23, 1))
+    y = np.array([0] * 11 + [1] * 11 + [2])
+    rows = TrainingRows(x, y, np.ones(23), np.arange(23), np.ones(23))
+    identity = np.eye(23)
+
+    class Seen(Kernel):
+        def __call__(self, X, anchors):
+            numbers = np.searchsorted(np.sort(x[:, 0]), X[:, 0])
+            known = np.searchsorted(np.sort(x[:, 0]), anchors.X[:, 0])
+            return 100.0 * identity[np.ix_(numbers, known)] + X / len(anchors)
+
+    def fit(part):
+        return CutScore(np.ones(len(part)), np.array([7.0 + len(part), 9.0 + len(part)]), 1)
+
+    score = cross_fitted_scores(rows, CutScore(np.ones(23), np.array([1.0, 3.0]), 1), fit, Seen("linear"), 5)
+    fold = fold_numbers(y, 5)
+    assert fold[22] == -1
+    assert_allclose(score[22], 100.0 + x[22, 0])  # the only row of its class: by the machine of all rows
+    sizes = np.array([np.sum(fold != number) for number in fold])
+    assert_allclose(score[:22], (x[:22, 0] - 8.0 - sizes[:22]) + 2.0)

@@ -1,0 +1,238 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis.strategies import floats, lists
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+from scipy.special import ndtr
+from scipy.stats import norm
+
+from isbor._core.parallel import Workers
+from isbor.data.rows import canonical_rows
+from isbor.data.warps import prepare
+from isbor.inference.mode import posterior_precision
+from isbor.model.basis import RowDictionary
+from isbor.model.likelihood import edges, ordinal_probit
+from isbor.prediction.probabilities import (
+    FittedScore,
+    LatentModel,
+    Score,
+    class_probabilities,
+    credible_bands,
+    decide,
+    insert_empty_levels,
+    log_class_probabilities,
+    margins,
+)
+from isbor.search.gram import GramSettings, solve_gram
+from isbor.search.model import Recorder, initial_model
+
+B = np.array([-1.0, 0.2, 1.5])
+MEAN = np.linspace(-5.1, 5.2, 31)
+VARIANCE = np.linspace(0.0, 9.0, 31)
+
+
+def score(mean, variance, noise=1.0):
+    mean = np.asarray(mean, dtype=float)
+    return Score(mean, np.broadcast_to(variance, mean.shape), np.broadcast_to(noise, mean.shape))
+
+
+SCORE = score(MEAN, VARIANCE, np.linspace(3.0, 0.1, 31))
+
+
+@given(
+    f=floats(-50, 50),
+    v=floats(0, 100),
+    gaps=lists(floats(0.01, 10), min_size=1, max_size=8),
+    shift=floats(-20, 20),
+)
+def test_probabilities_sum_to_one_and_ignore_a_common_shift(f, v, gaps, shift):
+    b = np.cumsum(gaps)
+    p = class_probabilities(score([f], v), b)
+    assert_allclose(p.sum(), 1.0)
+    assert np.all(p >= 0)
+    shifted = class_probabilities(score([f + shift], v), b + shift)
+    assert_allclose(shifted, p, rtol=1e-6, atol=1e-12)
+
+
+def test_probabilities_integrate_over_the_score():
+    mean, variance, noise = 0.4, 2.0, 0.7
+    p = class_probabilities(score([mean], variance, noise**2), B)[0]
+    for k, (low, high) in enumerate(zip(edges(B)[:-1], edges(B)[1:], strict=True)):
+        density = lambda f, low=low, high=high: (
+            (ndtr((high - f) / noise) - ndtr((low - f) / noise)) * norm.pdf(f, mean, np.sqrt(variance))
+        )
+        assert_allclose(p[k], quad(density, -15, 15)[0], rtol=1e-7)
+
+
+def test_logarithms_agree_and_reach_into_the_tails():
+    p = class_probabilities(SCORE, B)
+    assert_allclose(np.exp(log_class_probabilities(SCORE, B)), p, rtol=1e-9, atol=1e-14)
+    far = log_class_probabilities(score([-60.0], 0.0), B)[0]
+    assert_allclose(far[-1], norm.logsf(61.5), rtol=1e-9)
+
+
+def test_a_lapse_bounds_probabilities_in_every_form():
+    lapsing = replace(SCORE, lapse=0.1)
+    p = class_probabilities(lapsing, B)
+    assert_allclose(p, 0.9 * class_probabilities(SCORE, B) + 0.025, rtol=1e-12)
+    assert_allclose(np.exp(log_class_probabilities(lapsing, B)), p, rtol=1e-9)
+    certain = replace(lapsing, variance=np.zeros(31))
+    for bound in credible_bands(certain, B, 0.9):
+        assert_allclose(bound, class_probabilities(certain, B), rtol=1e-9)
+    assert_allclose(np.exp(log_class_probabilities(replace(score([-60.0], 0.0), lapse=0.1), B)[0, -1]), 0.025)
+
+
+@pytest.mark.parametrize("loss", ["absolute", "zero_one", "quadratic"])
+def test_decisions_minimise_the_expected_loss(loss):
+    k = np.arange(4)
+    cost = {
+        "absolute": np.abs(k[:, None] - k),
+        "zero_one": k[:, None] != k,
+        "quadratic": (k[:, None] - k) ** 2,
+    }
+    expected = class_probabilities(SCORE, B) @ cost[loss]
+    chosen = decide(SCORE, B, loss)
+    assert_allclose(expected[np.arange(31), chosen], expected.min(axis=1), rtol=1e-9)
+    assert_array_equal(decide(SCORE, B, cost[loss]), np.argmin(expected, axis=1))
+
+
+def test_a_score_on_a_threshold_belongs_to_the_lower_class():
+    assert decide(score(B, 0.0), B, "absolute").tolist() == [0, 1, 2]
+
+
+def test_margins_agree_with_the_decision():
+    m = margins(SCORE, B)
+    assert_array_equal(m.argmax(axis=1), decide(SCORE, B, "absolute"))
+    assert np.all((m > 0).sum(axis=1) == 1)
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        ("huber", "loss='huber' is unknown"),
+        (np.ones((2, 2)), r"shape \(2, 2\).*shape \(4, 4\)"),
+        (np.full((4, 4), np.nan), "finite numbers"),
+    ],
+)
+def test_unknown_losses_are_refused(loss, message):
+    with pytest.raises(ValueError, match=message):
+        decide(SCORE, B, loss)
+
+
+def test_credible_bands_are_quantiles_of_the_probability():
+    mean, variance, noise = np.array([0.3, -2.0]), np.array([0.5, 0.1]), np.array([0.6, 2.0])
+    lower, upper = credible_bands(Score(mean, variance, noise), B, 0.8)
+    f = mean[:, None] + np.sqrt(variance)[:, None] * np.random.default_rng(0).normal(size=(2, 200_000))
+    for i in range(2):
+        p = class_probabilities(score(f[i], 0.0, noise[i]), B)
+        assert_allclose(lower[i], np.quantile(p, 0.1, axis=0), atol=5e-3)
+        assert_allclose(upper[i], np.quantile(p, 0.9, axis=0), atol=5e-3)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.999])
+def test_bands_have_their_coverage(level):
+    """The probability of an end class is monotone in the score: its band is that of the score."""
+    mean, variance = np.array([0.3]), np.array([0.5])
+    lower, upper = credible_bands(score(mean, variance), B, level)
+    low, high = mean + np.sqrt(variance) * norm.ppf([[0.5 - level / 2], [0.5 + level / 2]])
+    assert_allclose([lower[0, 0], upper[0, 0]], np.concatenate([ndtr(B[0] - high), ndtr(B[0] - low)]))
+    # Inside, the share of scores whose probability lies in the band.
+    f = mean + np.sqrt(variance) * norm.ppf((np.arange(100_000) + 0.5) / 100_000)
+    p = class_probabilities(score(f, 0.0), B)
+    inside = np.mean((p >= lower) & (p <= upper), axis=0)
+    assert_allclose(inside, level, atol=1e-3)
+
+
+def test_bands_close_when_the_score_is_certain():
+    lower, upper = credible_bands(score(MEAN, 0.0), B, 0.9)
+    assert_allclose(lower, upper)
+
+
+@pytest.mark.parametrize("observed", [[0, 1, 2], [2, 3, 5], [0, 4], [3, 4]])
+def test_empty_levels_are_small_but_defined(observed):
+    observed = np.array(observed)
+    seen = np.linspace(-0.5, 1.0, len(observed) - 1)
+    n_rows, n_levels = 90, 6
+    scores, variance = np.linspace(-4.0, 3.0, 701), np.linspace(0.5, 0.0, 701)
+    spreads = np.column_stack([scores, np.sqrt(1.0 + variance)])
+    b = insert_empty_levels(seen, observed, n_levels, total_weight=n_rows, scores=spreads)
+    assert b.shape == (5,)
+    assert np.all(np.diff(b) > 0)
+    p = class_probabilities(score(scores, variance), b)
+    empty = np.setdiff1d(np.arange(n_levels), observed)
+    assert np.all(p[:, empty] > 0)
+    assert np.all(p[:, empty].max(axis=0) < 1.02 / (n_rows + n_levels))
+    assert np.all(p[:, empty].max(axis=0) > 0.8 / (n_rows + n_levels))
+    # Hardly any training score falls into the sliver that an empty level gets.
+    assert np.mean(np.isin(decide(score(scores, variance), b, "absolute"), empty)) < 0.01
+
+
+def test_all_levels_observed_leaves_the_thresholds_alone():
+    b = insert_empty_levels(B, np.arange(4), 4, total_weight=10, scores=np.zeros((1, 2)))
+    assert_allclose(b, B, atol=1e-12)
+
+
+@pytest.mark.parametrize(("seed", "gamma"), [(0, 0.05), (1, 0.3), (2, 0.01)])
+def test_variance_and_probabilities_against_importance_sampling(seed, gamma):
+    """Exact posterior moments by weighting draws from a wider version of the Laplace approximation."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(150, 2))
+    f = X[:, 0] + 0.7 * X[:, 1] ** 2
+    y = np.digitize(f + 0.5 * rng.normal(size=150), [0.0, 0.8])
+    rows, scaling = canonical_rows(X, y, np.ones(150))
+    dictionary = RowDictionary(rows, gamma)
+    with Workers(1) as workers:
+        start = initial_model(rows, dictionary, workers)
+        model, _ = solve_gram(rows, dictionary, start, GramSettings(), workers, Recorder("fit", rows.source))
+    mode, m = model.mode, len(model.functions.origin)
+    assert m >= 1
+    basis = dictionary.basis(model.functions.origin)
+    new = 1.2 * rng.normal(size=(100, 2))
+    preparation = prepare(rows, scaling, None)[1]
+    latent = LatentModel.average(preparation, [FittedScore(basis, mode)], 150.0).score(new)
+    mean, variance = latent.mean, latent.variance
+    phi = basis(scaling(new))
+
+    precision, beta = posterior_precision(mode), mode.expansion.threshold_precision
+    centre = np.append(mode.weights, mode.thresholds)
+
+    def weighted(draws, log_density):
+        w, b = draws[:, :m], draws[:, m:]
+        cuts = np.column_stack([np.full(len(b), -np.inf), b, np.full(len(b), np.inf)])
+        scores = w @ basis(rows.X).T
+        log_p = ordinal_probit(scores.ravel(), cuts[:, rows.y].ravel(), cuts[:, rows.y + 1].ravel()).log_p
+        log_prior = -0.5 * w**2 @ mode.alpha - 0.5 * beta * (b**2).sum(axis=1)
+        log_posterior = log_p.reshape(scores.shape).sum(axis=1) + log_prior
+        weight = np.exp(log_posterior - log_density - (log_posterior - log_density).max())
+        return weight / weight.sum()
+
+    def draw(matrix, size=20_000, dof=8):
+        z = rng.normal(size=(size, len(matrix))) * np.sqrt(dof / rng.chisquare(dof, size))[:, None]
+        return z @ np.linalg.inv(np.linalg.cholesky(matrix)), -0.5 * (dof + len(matrix)) * np.log1p(
+            (z**2).sum(axis=1) / dof
+        )
+
+    # v: the variance of the score given the thresholds.
+    step, log_density = draw(precision[:m, :m])
+    draws = centre + np.pad(step, ((0, 0), (0, len(mode.thresholds))))
+    weight = weighted(draws, log_density)
+    scores = draws[:, :m] @ phi.T
+    exact_mean = weight @ scores
+    exact_variance = weight @ (scores - exact_mean) ** 2
+    assert_allclose(np.median(variance / exact_variance), 1.0, atol=0.15)
+
+    # The probabilities: the thresholds uncertain as well.
+    step, log_density = draw(precision)
+    draws = centre + step
+    ordered = np.all(np.diff(draws[:, m:], axis=1) > 0, axis=1)
+    draws, log_density = draws[ordered], log_density[ordered]
+    weight = weighted(draws, log_density)
+    scores = draws[:, :m] @ phi.T
+    for k in range(len(mode.thresholds)):
+        exact = weight @ ndtr(draws[:, m + k, None] - scores)
+        ours = ndtr((mode.thresholds[k] - mean) / np.sqrt(1 + variance))
+        assert np.abs(ours - exact).mean() < 0.01
+        assert np.quantile(np.abs(ours - exact), 0.95) < 0.05

@@ -1,0 +1,98 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from isbor._core.parallel import Workers
+from isbor.data.rows import canonical_rows
+from isbor.inference.expansion import expand, streamed
+from isbor.inference.mode import UnresolvedError
+from isbor.model.basis import RowDictionary
+from isbor.search import passes, width
+from isbor.search.gram import GramSettings, solve_gram
+from isbor.search.model import Recorder, initial_model
+from isbor.search.passes import Terms, make_moves, moves_that_pay
+from isbor.search.width import choose_width
+from tests.problems import small_rows
+
+FREE = Terms(0.0, np.inf, 0.01)
+
+
+@pytest.fixture(scope="module")
+def start():
+    rows = small_rows(n=150)
+    dictionary = RowDictionary(rows, 0.3)
+    with Workers(1) as workers:
+        model = initial_model(rows, dictionary, workers)
+        basis = dictionary.basis(model.functions.origin)
+        expansion = expand(rows, streamed(rows, basis), model.mode.weights, model.mode.thresholds, workers)
+    return model, expansion
+
+
+def test_moves_are_taken_back_by_halves_while_the_objective_falls(start):
+    model, expansion = start
+    tried = []
+
+    def rises_at_the_third_try(after):
+        tried.append(len(after.active))
+        rise = 1.0 if len(tried) == 3 else -1.0
+        return replace(model, log_evidence=model.log_evidence + rise)
+
+    moves, moved = moves_that_pay(
+        expansion, np.ones(len(expansion.weights)), model, FREE, rises_at_the_third_try
+    )
+    assert len(tried) == 3
+    assert moved.log_evidence == model.log_evidence + 1.0
+    every_move, _ = moves_that_pay(
+        expansion, np.ones(len(expansion.weights)), model, FREE, lambda after: model
+    )
+    assert len(moves) == len(every_move) // 2 // 2
+
+
+@pytest.mark.parametrize("reason", ["falls", "unresolved"])
+def test_a_pass_that_never_pays_changes_nothing(start, reason):
+    model, expansion = start
+
+    def settle(after):
+        if reason == "unresolved":
+            raise UnresolvedError("no such mode")
+        return replace(model, log_evidence=model.log_evidence - 1.0)
+
+    moves, moved = moves_that_pay(expansion, np.ones(len(expansion.weights)), model, FREE, settle)
+    assert moves == []
+    assert moved is model
+
+
+def test_drifting_moves_are_refactorised(start, monkeypatch):
+    model, expansion = start
+    quadratic = passes.gram_model(expansion)
+    before = passes.condition(quadratic, np.arange(len(model.functions.origin)), model.mode.alpha)
+    calls = []
+    monkeypatch.setattr(passes, "residual", lambda *_: 1.0)
+    monkeypatch.setattr(passes, "condition", lambda *arguments: calls.append(1) or before)
+    make_moves(quadratic, before, np.zeros(len(expansion.weights)), 0.01, 5, 10)
+    assert len(calls) == 5
+
+
+def test_width_is_chosen_by_evidence_less_the_size_prior():
+    rows = small_rows(n=150)
+    with Workers(1) as workers:
+        free, trials = choose_width(rows, 2, GramSettings(size_prior=0.0), workers)
+        dear, dear_trials = choose_width(rows, 2, GramSettings(size_prior=20.0), workers)
+    assert free.objective == max(trial.log_evidence for trial in trials)
+    assert dear.objective == max(trial.log_evidence - 20 * trial.n_active for trial in dear_trials)
+    assert len(dear.model.functions.origin) < len(free.model.functions.origin)
+
+
+def test_more_classes_than_a_sample_would_hold(monkeypatch):
+    monkeypatch.setattr(width, "_COARSE_ROWS", 20)
+    monkeypatch.setattr(width, "_FINE_ROWS", 30)
+    X = np.random.default_rng(0).normal(size=(300, 1))
+    y = np.argsort(np.argsort(X[:, 0])) // 6
+    rows, _ = canonical_rows(X, y, np.ones(300))
+    settings = GramSettings(first_rows=200, max_passes=20)
+    with Workers(1) as workers:
+        chosen, _ = choose_width(rows, 1, settings, workers)
+        dictionary = RowDictionary(rows, chosen.gamma)
+        model, _ = solve_gram(rows, dictionary, chosen.model, settings, workers, Recorder("fit", rows.source))
+    assert len(model.mode.thresholds) == 49

@@ -1,0 +1,233 @@
+"""Relevance of features: the total effect, against a score that is computed anew for every pair of rows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from isbor import ISBOR, inspection
+from isbor.data.rows import canonical_rows
+from isbor.data.warps import prepare
+from isbor.inspection import feature_relevance
+from isbor.model.basis import Functions, RowDictionary
+from isbor.prediction.probabilities import LatentModel, Member
+from tests.problems import small_rows
+
+
+def hand_made(rows, functions, weights):
+    """A score that no fit led to."""
+    scaling = canonical_rows(rows.X.copy(), rows.y, rows.weight)[1]
+    m = len(functions)
+    member = Member(functions, np.asarray(weights, dtype=float), np.eye(m), 0.0, np.zeros(m), 1.0, 1.0)
+    return LatentModel(prepare(rows, scaling, None)[1], (member,), np.zeros(1), 0.0)
+
+
+def ramps(metric):
+    """tanh of linear functions through the origin."""
+    metric = np.asarray(metric, dtype=float)
+    m = len(metric)
+    return Functions(
+        np.zeros_like(metric), metric, np.ones(m, bool), np.zeros(m), np.zeros(m, dtype=np.intp), np.ones(m)
+    )
+
+
+def all_pairs(latent, rows, feature, n_features):
+    """Exchange each feature between all pairs of rows, and compute their scores from scratch."""
+    n = len(rows)
+    receiver, donor = (index.ravel() for index in np.indices((n, n)))
+    share = rows.weight[receiver] * rows.weight[donor]
+
+    def score(X):
+        return latent.prepared_score(latent.prepare.widen(X)).mean
+
+    effect = np.zeros(n_features)
+    for j in range(n_features):
+        X = rows.X[receiver]
+        X[:, feature == j] = rows.X[donor][:, feature == j]
+        effect[j] = share @ (score(X) - score(rows.X)[receiver]) ** 2
+    return effect / effect.sum()
+
+
+@pytest.fixture
+def arguments_of(monkeypatch):
+    """What a fit calls `feature_relevance` with."""
+
+    def fit(model, X, y):
+        called = []
+        monkeypatch.setattr(
+            "isbor.estimators.sparse.feature_relevance",
+            lambda *arguments: called.append(arguments) or feature_relevance(*arguments),
+        )
+        model.fit(X, y)
+        return called[0]
+
+    return fit
+
+
+def shop(n):
+    """A table with all there is: missing cells, a category, an ordered one, skewed numbers, a constant."""
+    rng = np.random.default_rng(0)
+    income = np.exp(2.0 * rng.normal(size=n))
+    age = rng.normal(size=n)
+    colour = rng.choice(["red", "green", "blue"], n)
+    size = rng.choice(["s", "m", "l"], n)
+    f = np.log(income) / 2 + age * (colour == "red") + (size == "l")
+    frame = pd.DataFrame(
+        {
+            "income": income,
+            "age": np.where(rng.random(n) < 0.2, np.nan, age),
+            "one": 1.0,
+            "colour": colour,
+            "size": pd.Categorical(size, ["s", "m", "l"], ordered=True),
+            "flag": rng.random(n) < 0.5,
+        }
+    )
+    return frame, np.digitize(f + 0.3 * rng.normal(size=n), [-0.5, 0.5, 1.2])
+
+
+# --- What it is -------------------------------------------------------------------------------------------
+
+
+def test_of_a_linear_score_it_is_the_square_of_coefficient_times_spread():
+    rows = small_rows(n=100, d=4)
+    coefficients = np.array([1.0, -0.5, 0.0, 3.0])
+    latent = hand_made(rows, ramps([1e-4 * coefficients]), [1e4])
+    expected = coefficients**2 / np.sum(coefficients**2)
+    assert_allclose(feature_relevance(latent, rows, np.arange(4), 4), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [{"basis": "rbf"}, {"metric": "ard"}, {"basis": "mixed"}, {}],
+    ids=["rbf", "ard", "mixed", "auto"],
+)
+def test_it_agrees_with_scores_computed_anew(kind, arguments_of):
+    latent, rows, feature, n_features = arguments_of(ISBOR(**kind), *shop(90))
+    found = feature_relevance(latent, rows, feature, n_features)
+    assert_allclose(found, all_pairs(latent, rows, feature, n_features), rtol=1e-6, atol=1e-12)
+    assert_allclose(found.sum(), 1.0)
+    assert found[2] == 0.0  # the constant
+
+
+@pytest.mark.parametrize("gamma", [0.02, 0.5])
+def test_rows_have_weights(gamma):
+    rows = small_rows(n=80, d=3)
+    basis = RowDictionary(rows, gamma).basis(np.arange(10))
+    latent = hand_made(rows, basis, np.random.default_rng(0).normal(size=10))
+    found = feature_relevance(latent, rows, np.arange(3), 3)
+    assert_allclose(found, all_pairs(latent, rows, np.arange(3), 3), rtol=1e-9)
+    equal = replace(rows, weight=np.ones(len(rows)))
+    assert np.abs(found - feature_relevance(latent, equal, np.arange(3), 3)).max() > 1e-3
+
+
+def test_columns_of_a_feature_are_exchanged_together():
+    """Two columns that are always opposite: neither ever changes alone."""
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 100))
+    rows, _ = canonical_rows(np.column_stack([x, -x, z]), (x > 0).astype(int), np.ones(100))
+    latent = hand_made(rows, ramps([[1e-4, 1e-4, 0.0], [0.0, 0.0, 1e-4]]), [1e4, 1e4])
+    assert_allclose(feature_relevance(latent, rows, np.array([0, 0, 1]), 2), [0.0, 1.0], atol=1e-12)
+
+
+def test_a_steep_step_that_is_not_high_matters_little():
+    rows = small_rows(n=150, d=2)
+    latent = hand_made(rows, ramps([[0.5, 0.0], [0.0, 1e3]]), [1.0, 0.05])
+    assert feature_relevance(latent, rows, np.arange(2), 2)[1] < 0.02
+
+
+def test_a_binary_column_is_the_same_feature_as_numbers_and_as_a_category():
+    rng = np.random.default_rng(0)
+    x, flag = rng.normal(size=120), rng.random(120) < 0.3
+    y = np.digitize(x + 1.5 * flag + 0.3 * rng.normal(size=120), [-0.5, 0.5, 1.0])
+    found = [
+        ISBOR(gamma=0.2).fit(pd.DataFrame({"x": x, "flag": column}), y).feature_relevance_
+        for column in (flag, flag.astype(int))
+    ]
+    assert found[0][1] > 0.1
+    assert_allclose(found[0], found[1], atol=0.01)
+
+
+def test_skewed_features_count_by_their_effect():
+    """The score is linear in the logarithms, which functions see as warps."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(400, 3))
+    y = np.digitize(Z @ [2.0, 1.0, 0.0] + 0.5 * rng.normal(size=400), [-2, 0, 2])
+    model = ISBOR(basis="mixed", n_members=1).fit(np.exp(2.0 * Z), y)
+    assert_allclose(model.feature_relevance_, [0.8, 0.2, 0.0], atol=0.06)
+
+
+# --- What it does not depend on ---------------------------------------------------------------------------
+
+
+def test_order_and_repetition_of_rows():
+    frame, y = shop(150)
+    X = frame.drop(columns="age")  # what takes the place of missing cells is tested elsewhere
+    times = np.random.default_rng(1).integers(1, 4, 150)
+    repeated = np.random.default_rng(2).permutation(np.repeat(np.arange(150), times))
+    model = ISBOR(gamma=0.1).fit(X, y, sample_weight=times)
+    again = ISBOR(gamma=0.1).fit(X.iloc[repeated], y[repeated])
+    assert_allclose(again.feature_relevance_, model.feature_relevance_, atol=1e-6)
+
+
+def test_few_pairs_are_about_as_good_as_all(monkeypatch):
+    rows = small_rows(n=600, d=3)
+    basis = RowDictionary(rows, 0.2).basis(np.arange(12))
+    latent = hand_made(rows, basis, np.random.default_rng(1).normal(size=12))
+    exact = all_pairs(latent, rows, np.arange(3), 3)
+    assert_allclose(feature_relevance(latent, rows, np.arange(3), 3), exact, atol=0.015)
+    monkeypatch.setattr(inspection, "_WORK", 12 * 3 * 300)  # half of the rows, one pair each
+    found = feature_relevance(latent, rows, np.arange(3), 3)
+    assert np.any(found != exact)
+    assert_allclose(found, exact, atol=0.1)
+
+
+def test_pairs_do_not_depend_on_labels(monkeypatch):
+    """In the order of the rows the two labels alternate, and the first feature tells them apart."""
+    x, z = np.random.default_rng(0).normal(size=(2, 1000))
+    rows, _ = canonical_rows(np.column_stack([x, z]), (x > np.median(x)).astype(int), np.ones(1000))
+    latent = hand_made(rows, ramps([[1e-4, 1e-4]]), [1e4])
+    monkeypatch.setattr(inspection, "_PAIRS", 1000)
+    assert_allclose(feature_relevance(latent, rows, np.arange(2), 2), [0.5, 0.5], atol=0.05)
+
+
+def test_every_row_is_in_as_many_pairs():
+    for n, n_pairs in ((7, 20), (7, 1000), (2, 20), (1, 20)):
+        receiver, donor = inspection._pairs(n, n_pairs)
+        assert len(receiver) == n * min(n_pairs // n, n - 1)
+        assert np.all(receiver != donor)
+        assert len({*zip(receiver.tolist(), donor.tolist(), strict=True)}) == len(receiver)
+        for side in (receiver, donor):
+            assert_array_equal(np.bincount(side, minlength=n), len(side) // n)
+
+
+# --- Limits -----------------------------------------------------------------------------------------------
+
+
+def test_features_that_no_function_uses_have_none():
+    rows = small_rows(n=60, d=3)
+    latent = hand_made(rows, ramps([[0.0, 1.0, 0.0]]), [1.0])
+    assert_array_equal(feature_relevance(latent, rows, np.arange(3), 3), [0.0, 1.0, 0.0])
+
+
+@pytest.mark.parametrize("functions", [ramps(np.empty((0, 2))), ramps([[0.0, 0.0]]), ramps([[1.0, 1.0]])])
+def test_a_constant_score_has_no_relevant_feature(functions):
+    """No functions, one of no feature, or one of no weight."""
+    rows = small_rows(n=60)
+    latent = hand_made(rows, functions, np.zeros(len(functions)))
+    assert_array_equal(feature_relevance(latent, rows, np.arange(2), 2), [0.0, 0.0])
+
+
+@pytest.mark.parametrize("huge", [1e8, 1e100])
+def test_huge_values(huge):
+    """A row so far out changes nothing but its own pairs."""
+    rows = small_rows(n=60, d=3)
+    X = rows.X.copy()
+    X[0, 1], X[1, 2], X[2] = huge, -huge, huge
+    basis = RowDictionary(rows, 0.2).basis(np.arange(3, 10))
+    steep = ramps([[0.0, 1.0, 0.0], [1.0, 0.0, 0.5]])
+    latent = hand_made(rows, basis.followed_by(steep), np.random.default_rng(0).normal(size=9))
+    rows = replace(rows, X=X)
+    found = feature_relevance(latent, rows, np.arange(3), 3)
+    assert_allclose(found, all_pairs(latent, rows, np.arange(3), 3), rtol=1e-3)
