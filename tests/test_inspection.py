@@ -10,9 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from isbor import ISBOR, inspection
 from isbor.data.rows import canonical_rows
 from isbor.data.warps import prepare
+from isbor.inference.expansion import Expansion
+from isbor.inference.mode import Mode
 from isbor.inspection import feature_relevance
 from isbor.model.basis import Functions, RowDictionary
-from isbor.prediction.probabilities import LatentModel, Member
+from isbor.prediction.ensemble import Ensemble
+from isbor.prediction.sparse import SparseModel
 from tests.problems import small_rows
 
 
@@ -20,8 +23,11 @@ def hand_made(rows, functions, weights):
     """A score that no fit led to."""
     scaling = canonical_rows(rows.X.copy(), rows.y, rows.weight)[1]
     m = len(functions)
-    member = Member(functions, np.asarray(weights, dtype=float), np.eye(m), 0.0, np.zeros(m), 1.0, 1.0)
-    return LatentModel(prepare(rows, scaling, None)[1], (member,), np.zeros(1), 0.0)
+    expansion = Expansion(
+        np.asarray(weights, dtype=float), np.zeros(1), 0.0, np.zeros(m + 1), np.eye(m + 1), 0.0, 0.0
+    )
+    model = SparseModel(functions, Mode(np.ones(m), expansion), 0.0, len(rows))
+    return Ensemble.of(prepare(rows, scaling, None)[1], [model], rows.total_weight)
 
 
 def ramps(metric):
@@ -40,7 +46,7 @@ def all_pairs(latent, rows, feature, n_features):
     share = rows.weight[receiver] * rows.weight[donor]
 
     def score(X):
-        return latent.prepared_score(latent.prepare.widen(X)).mean
+        return latent.latent_of_scaled(X).mean
 
     effect = np.zeros(n_features)
     for j in range(n_features):

@@ -36,7 +36,8 @@ from isbor.inference.expansion import expand, streamed
 from isbor.inference.mode import find_mode, starting_thresholds
 from isbor.metrics import accuracy, mean_absolute_error, ranked_probability_score
 from isbor.plots import LatentDisplay, require_matplotlib
-from isbor.prediction.probabilities import Score, class_probabilities
+from isbor.prediction.latent import Latent
+from isbor.prediction.probabilities import class_probabilities
 
 __all__ = ["LEAST_ROWS", "Demo", "LinearOrderedProbit", "Outcome", "check_request", "run_demo"]
 
@@ -230,7 +231,7 @@ class LinearOrderedProbit:
     def predict_proba(self, X: FloatArray) -> FloatArray:
         """Return P(y = k) at the fitted slopes and thresholds, shape (n, n_classes)."""
         score = self._scaling(X) @ self._mode.weights
-        return class_probabilities(Score(score, np.zeros(len(X)), np.ones(len(X))), self._mode.thresholds)
+        return class_probabilities(Latent(score, np.zeros(len(X)), np.ones(len(X))), self._mode.thresholds)
 
 
 def _median_labels(proba: FloatArray) -> IntArray:

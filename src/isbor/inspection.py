@@ -17,7 +17,6 @@ A function's argument is a sum of one part for each feature. To exchange a featu
 and functions that do not use the feature stay as they are.
 """
 
-from functools import reduce
 from itertools import pairwise
 
 import numpy as np
@@ -25,8 +24,8 @@ import numpy as np
 from isbor._core.parallel import row_blocks
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
-from isbor.model.basis import Functions, bumps_and_ramps, monomials
-from isbor.prediction.probabilities import LatentModel
+from isbor.model.basis import bumps_and_ramps, monomials
+from isbor.prediction.ensemble import Ensemble
 
 __all__ = ["feature_relevance"]
 
@@ -40,16 +39,13 @@ _FEWEST_PAIRS = 20
 _FAR = 1e6
 
 
-def feature_relevance(
-    latent: LatentModel, rows: TrainingRows, feature: IntArray, n_features: int
-) -> FloatArray:
+def feature_relevance(model: Ensemble, rows: TrainingRows, feature: IntArray, n_features: int) -> FloatArray:
     """Return the relevance of each feature, (n_features,); all zero if the score is constant.
 
     `rows` are scaled, and `feature` says, in ascending order, which feature each of their columns belongs to.
     """
-    functions = reduce(Functions.followed_by, [member.functions for member in latent.members])
-    weights = np.concatenate([member.share * member.weights for member in latent.members])
-    ends = np.searchsorted(feature[latent.prepare.source], np.arange(n_features + 1))
+    functions, weights = model.functions, model.coef
+    ends = np.searchsorted(feature[model.preparation.source], np.arange(n_features + 1))
     columns = [slice(start, stop) for start, stop in pairwise(ends)]
     users = [np.flatnonzero(functions.metric[:, own].any(axis=1)) for own in columns]
 
@@ -59,12 +55,12 @@ def feature_relevance(
     receiver, donor = _pairs(len(sample), n_pairs)
     share = sample.weight / sample.weight.sum()
     pair_share = share[receiver] * share[donor]
-    X = np.clip(latent.prepare.widen(sample.X), -_FAR, _FAR)
+    X = np.clip(model.preparation.widen(sample.X), -_FAR, _FAR)
     varying = (X != X[:1]).any(axis=0)
-    terms, coefficients = monomials(X), functions.coefficients()
-    squares, plain, _ = np.split(terms, [X.shape[1], -1])
+    powers, coefficients = monomials(X), functions.coefficients()
+    squares, plain, _ = np.split(powers, [X.shape[1], -1])
     curvature, slope, _ = np.split(coefficients, [X.shape[1], -1], axis=1)
-    argument = coefficients @ terms
+    argument = coefficients @ powers
     height = weights[:, None] * bumps_and_ramps(argument.copy(), functions.ramp)
 
     relevance = np.zeros(n_features)

@@ -55,10 +55,10 @@ def test_every_prefix_is_stratified():
         assert np.all(np.abs(share - n * np.array([0.7, 0.29, 0.01])) <= 1)
 
 
-def test_salt_gives_another_sample():
+def test_seed_gives_another_sample():
     X, y, weight = table(0, n=200)
     one, _ = canonical_rows(X, y, weight)
-    two, _ = canonical_rows(X, y, weight, salt=1)
+    two, _ = canonical_rows(X, y, weight, seed=1)
     assert set(one.source.tolist()) == set(two.source.tolist())
     assert one.source[:20].tolist() != two.source[:20].tolist()
 

@@ -3,9 +3,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
+from isbor._core.linalg import UnresolvedError, factorise
 from isbor._core.parallel import Workers
 from isbor.inference.expansion import expand, streamed
-from isbor.inference.mode import UnresolvedError, factorise, find_mode, log_evidence, starting_thresholds
+from isbor.inference.mode import find_mode, log_evidence, starting_thresholds
 from isbor.model.basis import RowDictionary
 from isbor.model.likelihood import edges, ordinal_probit
 from tests.oracles import dense

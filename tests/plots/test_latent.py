@@ -142,7 +142,7 @@ def test_columns_by_name(wide_data):
 def test_vectors_are_shown_at_their_own_features_where_these_have_more_columns(basis):
     table, y = mixed_table()
     model = ISBOR(basis=basis).fit(table, y)
-    columns = [model._table.names.index(name) for name in ("z", "x")]
+    columns = [model._encoding.names.index(name) for name in ("z", "x")]
     display = LatentDisplay.from_estimator(
         model, table.dropna(), y[10:], features=("z", "x"), grid_resolution=9
     )

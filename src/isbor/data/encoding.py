@@ -22,7 +22,6 @@ which they are) as one feature. A row of weight 2 is the row twice, and one of w
 later.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -34,6 +33,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from isbor._core.types import FloatArray, IntArray
+from isbor._core.warnings import warn_user
 from isbor.data.frames import (
     UNSEEN,
     Column,
@@ -88,16 +88,26 @@ class TableEncoding:
         return np.concatenate(marks)
 
     @property
+    def unseen_column(self) -> IntArray:
+        """The encoded column that marks unseen categories, for each column of a category; -1 for numbers.
+
+        It is the last column of its feature.
+        """
+        last = np.cumsum(self._widths) - 1
+        of_category = [levels is not None for levels in self.levels]
+        return np.repeat(np.where(of_category, last, -1), self._widths)
+
+    @property
     def names(self) -> tuple[str, ...]:
-        """What to call each encoded column: "age", "age missing", "color=red", "color new"."""
+        """What to call each encoded column: "age", "age missing", "color=red", "color unseen"."""
         names: list[str] = []
         for j, levels in enumerate(self.levels):
             # Features without names are called as scikit-learn does.
             name = f"x{j}" if self.feature_names is None else self.feature_names[j]
             names += [name] if levels is None else [f"{name}={level}" for level in levels]
-            names += [f"{name} place"] if self.ranked[j] else []
+            names += [f"{name} rank"] if self.ranked[j] else []
             names += [f"{name} missing"] if self.indicator[j] else []
-            names += [] if levels is None else [f"{name} new"]
+            names += [] if levels is None else [f"{name} unseen"]
         return tuple(names)
 
     def __call__(self, estimator: BaseEstimator, X: object) -> FloatArray:
@@ -155,14 +165,14 @@ class TableEncoding:
                 matrix[:, start] = np.where(absent[:, j], self.fill[j], cells[:, j])
                 marks = start + 1
             else:
-                seen = np.flatnonzero(cells[:, j] >= 0)  # neither missing nor new
+                seen = np.flatnonzero(cells[:, j] >= 0)  # neither missing nor unseen
                 matrix[seen, start + cells[seen, j].astype(np.intp)] = 1.0
                 marks = start + len(levels) + self.ranked[j]
                 if self.ranked[j]:
                     matrix[:, marks - 1] = self.fill[j]
                     matrix[seen, marks - 1] = cells[seen, j]
-                is_new = np.flatnonzero(~(cells[:, j] >= 0) & ~(absent[:, j] & self.indicator[j]))
-                matrix[is_new, stop - 1] = 1.0
+                unseen = np.flatnonzero(~(cells[:, j] >= 0) & ~(absent[:, j] & self.indicator[j]))
+                matrix[unseen, self.unseen_column[start]] = 1.0
             if self.indicator[j]:
                 matrix[:, marks] = absent[:, j]
         return matrix
@@ -249,12 +259,11 @@ def _occurring(
 def _warn_of_identifier(levels: tuple[Level, ...] | None, n_rows: int, where: str) -> None:
     """Warn of a category in which most rows have levels of their own: nothing can be learned from it."""
     if levels is not None and n_rows >= _FEW_ROWS and len(levels) > n_rows / 2:
-        warnings.warn(
+        warn_user(
             f"X holds {len(levels)} different levels, such as {levels[0]!r}, in {where}, of {n_rows} rows. "
             "Convert numbers that are stored as text, for instance with pandas.to_numeric, and drop "
             "identifiers.",
             UserWarning,
-            stacklevel=6,  # the line that calls fit
         )
 
 

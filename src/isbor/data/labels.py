@@ -16,7 +16,6 @@ Strings, which would sort alphabetically, are refused without 1 or 2. Decoding i
 ['low', 'high', 'low']
 """
 
-import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import column_or_1d
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
+from isbor._core.warnings import warn_user
 
 __all__ = ["OrderedLabels", "encode_labels", "observed_levels", "ordered_union", "rank_labels"]
 
@@ -176,11 +176,10 @@ def _only_column(labels: Any) -> Any:
             f"y should be a 1d array, got a data frame of shape {labels.shape}, "
             f"columns {_quote(labels.columns)}. Pass the one column that holds the labels."
         )
-    warnings.warn(
+    warn_user(
         "A column-vector y was passed when a 1d array was expected. Please pass the column itself, "
         f"frame[{labels.columns[0]!r}].",
         DataConversionWarning,
-        stacklevel=4,
     )
     return labels[labels.columns[0]]
 

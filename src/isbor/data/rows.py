@@ -1,4 +1,4 @@
-"""Tables to matrices: the training rows in one canonical form.
+"""Training rows in one canonical form: distinct, weighted, scaled, in an order of their own.
 
 A fit must not depend on the order of its rows, and a row of weight 2 must equal the row twice. So rows
 are brought into a canonical order before anything is computed or sampled from them: equal (x, y) rows
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isbor._core.types import FloatArray, IntArray
+from isbor.data.folds import rank_in_class
 
 __all__ = ["Scaling", "TrainingRows", "canonical_rows"]
 
@@ -56,10 +57,23 @@ class TrainingRows:
     y: IntArray  # (n,) labels 0 … r-1, each of which occurs
     weight: FloatArray  # (n,) positive
     source: IntArray  # (n,) a row of the user's table that each row came from
-    noise: FloatArray  # (n,) standard deviation of the noise
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels, r."""
+        return int(self.y.max()) + 1
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all rows."""
+        return float(self.weight.sum())
+
+    def prefix_size(self, n: int) -> int:
+        """Return n, or as many rows as a prefix needs to hold every level."""
+        return max(n, 4 * self.n_levels)
 
     def head(self, n: int) -> "TrainingRows":
         """Return the first n rows, a stratified sample, without copying."""
@@ -67,9 +81,7 @@ class TrainingRows:
 
     def take(self, chosen: IntArray | slice) -> "TrainingRows":
         """Return some of the rows; in ascending order their prefixes stay stratified."""
-        return TrainingRows(
-            self.X[chosen], self.y[chosen], self.weight[chosen], self.source[chosen], self.noise[chosen]
-        )
+        return TrainingRows(self.X[chosen], self.y[chosen], self.weight[chosen], self.source[chosen])
 
     def in_fewer_dimensions(self) -> "TrainingRows":
         """Return the rows in at most n dimensions, all distances between them as they were.
@@ -89,7 +101,7 @@ class TrainingRows:
 
 
 def canonical_rows(
-    X: FloatArray, y: IntArray, weight: FloatArray, *, salt: int = 0, category: IntArray | None = None
+    X: FloatArray, y: IntArray, weight: FloatArray, *, seed: int = 0, category: IntArray | None = None
 ) -> tuple[TrainingRows, Scaling]:
     """Merge equal rows, drop those of weight zero, order and scale the rest.
 
@@ -98,14 +110,14 @@ def canonical_rows(
     X : (n, d), finite
     y : (n,) labels 0 … r-1
     weight : (n,) nonnegative
-    salt : chooses among the pseudo-random orders
+    seed : chooses among the pseudo-random orders
     category : (d,) the number of the category that a column belongs to, -1 for a column of its own
     """
     kept = np.flatnonzero(weight > 0)
     if len(kept) < len(weight):
-        rows, scaling = canonical_rows(X[kept], y[kept], weight[kept], salt=salt, category=category)
+        rows, scaling = canonical_rows(X[kept], y[kept], weight[kept], seed=seed, category=category)
         return replace(rows, source=kept[rows.source]), scaling
-    key = _hash_rows(X, y, salt)
+    key = _hash_rows(X, y, seed)
     # Equal rows by weight, so that their sum does not depend on the order they came in.
     order = np.lexsort((weight, key))
     # Equal rows have equal keys; rows of equal keys are compared.
@@ -120,12 +132,12 @@ def canonical_rows(
     source, merged = source[interleaved], merged[interleaved]
     X = X[source]
     scaling = _standardise(X, merged, category)
-    return TrainingRows(X, y[source], merged, source, np.ones(len(source))), scaling
+    return TrainingRows(X, y[source], merged, source), scaling
 
 
-def _hash_rows(X: FloatArray, y: IntArray, salt: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+def _hash_rows(X: FloatArray, y: IntArray, seed: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     """Return 64 well-mixed bits of each row (x, y); arithmetic wraps, as hashes do."""
-    key = y.astype(np.uint64) + np.uint64(salt)
+    key = y.astype(np.uint64) + np.uint64(seed)
     for column in X.T:
         if column.min() == column.max():
             continue  # a constant feature must not matter, not even here
@@ -143,11 +155,8 @@ def _hash_rows(X: FloatArray, y: IntArray, salt: int) -> np.ndarray[tuple[int], 
 def _interleave(y: IntArray) -> IntArray:
     """Return an order in which each prefix holds the classes in proportion, each at least once early on."""
     by_class = np.argsort(y, kind="stable")
-    counts = np.bincount(y)
-    starts = np.cumsum(counts) - counts
-    rank = np.arange(len(y)) - np.repeat(starts, counts)
-    share = rank / np.repeat(counts, counts)
-    return by_class[np.argsort(share, kind="stable")]
+    share = rank_in_class(y) / np.bincount(y)[y]
+    return by_class[np.argsort(share[by_class], kind="stable")]
 
 
 def _standardise(X: FloatArray, weight: FloatArray, category: IntArray | None) -> Scaling:

@@ -9,18 +9,18 @@ from numpy.typing import ArrayLike
 from isbor._core.types import FloatArray
 from isbor.data.labels import OrderedLabels, rank_labels
 from isbor.data.rows import TrainingRows
-from isbor.data.training import Training, checked_weights
+from isbor.data.training import TrainingSet, checked_weights
 
 __all__ = ["further_training", "unscaled_where_constant"]
 
 
 def further_training(
-    estimator: Any, before: Training, X: object, y: ArrayLike, sample_weight: ArrayLike | None
-) -> Training:
+    estimator: Any, before: TrainingSet, X: object, y: ArrayLike, sample_weight: ArrayLike | None
+) -> TrainingSet:
     """Read further rows: repetitions add to the weight of the first, others are appended as they come."""
     before = unscaled_where_constant(before)
     labels = OrderedLabels(before.classes, rank_labels(y, before.classes))
-    matrix = before.table(estimator, X)
+    matrix = before.encoding(estimator, X)
     weight = checked_weights(matrix, labels, sample_weight, estimator.class_weight)
     n_before, rows = len(before.X), before.rows
     place = {
@@ -47,7 +47,6 @@ def further_training(
             np.searchsorted(observed, codes),
             np.array(total),
             np.concatenate([rows.source, n_before + np.array(added, np.intp)]),
-            np.ones(len(total)),
         ),
     )
 
@@ -57,7 +56,7 @@ def _key(row: FloatArray, code: int) -> tuple[bytes, int]:
     return (row + 0.0).tobytes(), int(code)
 
 
-def unscaled_where_constant(training: Training) -> Training:
+def unscaled_where_constant(training: TrainingSet) -> TrainingSet:
     """Return the training data with factor 1 for constant features, which may vary in rows to come."""
     scaling = training.scaling
     constant = scaling.factor == 0.0

@@ -1,7 +1,7 @@
 """From what a user passes to `fit` to rows in canonical form: the same for all estimators."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from isbor.data.encoding import Missing, TableEncoding, learn_table
 from isbor.data.labels import OrderedLabels, encode_labels, observed_levels
 from isbor.data.rows import Scaling, TrainingRows, canonical_rows
 
-__all__ = ["ClassWeight", "Training", "checked_weights", "read_training"]
+__all__ = ["ClassWeight", "TrainingSet", "checked_weights", "read_training"]
 
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
@@ -31,27 +31,48 @@ class Readable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class TrainingSet:
     """Training data, checked: the rows as they are, and distinct ones in canonical order."""
 
-    table: TableEncoding
+    encoding: TableEncoding
     classes: LabelArray  # all levels, lowest first
     observed: IntArray  # (r,) positions in `classes` of the levels that have rows
     X: FloatArray  # (n, d) all rows, encoded, not scaled
     weight: FloatArray  # (n,) their weights
     rows: TrainingRows  # distinct and scaled; labels count observed levels only
     scaling: Scaling
-    salt: int  # chooses among pseudo-random orders
+    seed: int  # chooses among pseudo-random orders
 
     @property
-    def total_weight(self) -> float:
-        """Weight of all rows."""
-        return float(self.rows.weight.sum())
+    def feature(self) -> IntArray:
+        """The feature that each column belongs to, (d,)."""
+        return self.encoding.feature
 
     @property
     def n_varying(self) -> int:
         """Number of features that are not constant, at least 1; the columns of a category are one feature."""
-        return max(len(np.unique(self.table.feature[self.scaling.varying])), 1)
+        return max(len(np.unique(self.feature[self.scaling.varying])), 1)
+
+    @property
+    def scale_groups(self) -> IntArray:
+        """Number, by column, of the scale that it shares with others: the levels of a category have one."""
+        alone = len(self.feature) + np.arange(len(self.feature))
+        return np.where(self.encoding.categorical, self.feature, alone)
+
+    def with_unseen_levels(self, held_out: TrainingRows) -> TrainingRows:
+        """Return held-out rows as if the levels that the training rows lack had never been seen."""
+        categorical = self.encoding.categorical
+        if not categorical.any():
+            return held_out
+        X = held_out.X.copy()
+        constant = self.rows.X[0]
+        unseen = self.encoding.unseen_column
+        lacking = categorical & (self.rows.X == constant).all(axis=0)
+        for column in np.flatnonzero(lacking & (unseen != np.arange(len(unseen)))):
+            rows, mark = np.flatnonzero(X[:, column] != constant[column]), unseen[column]
+            X[rows, column] = constant[column]
+            X[rows, mark] = self.scaling.factor[mark]
+        return replace(held_out, X=X)
 
 
 def read_training(
@@ -63,7 +84,7 @@ def read_training(
     pairwise: bool = False,
     classes: object = None,
     fewest_levels: int = 2,
-) -> Training:
+) -> TrainingSet:
     """Check and encode training data; sets the estimator's `n_features_in_` and `feature_names_in_`.
 
     The estimator has the parameters of `Readable`. `pairwise` means that X is a matrix of kernel values,
@@ -74,21 +95,16 @@ def read_training(
     labels = encode_labels(y, parameters.classes if classes is None else classes)
     weight = checked_weights(X, labels, sample_weight, parameters.class_weight)
     observed = observed_levels(labels, weight, fewest=fewest_levels)
-    table, matrix = learn_table(estimator, X, parameters.missing, weight)
-    seed = parameters.random_state
-    salt = 0 if seed is None else check_random_state(seed).randint(1, 2**31)
+    encoding, matrix = learn_table(estimator, X, parameters.missing, weight)
+    random_state = parameters.random_state
+    seed = 0 if random_state is None else check_random_state(random_state).randint(1, 2**31)
     ranks = np.searchsorted(observed, labels.codes)
     if pairwise:
         rows, scaling = _rows_of_kernel_matrix(matrix, ranks, weight)
-        return Training(table, labels.classes, observed, matrix, weight, rows, scaling, salt)
-    rows, scaling = canonical_rows(
-        matrix,
-        ranks,
-        weight,
-        salt=salt,
-        category=np.where(table.categorical, table.feature, -1),
-    )
-    return Training(table, labels.classes, observed, matrix, weight, rows, scaling, salt)
+    else:
+        category = np.where(encoding.categorical, encoding.feature, -1)
+        rows, scaling = canonical_rows(matrix, ranks, weight, seed=seed, category=category)
+    return TrainingSet(encoding, labels.classes, observed, matrix, weight, rows, scaling, seed)
 
 
 def checked_weights(
@@ -117,7 +133,7 @@ def _rows_of_kernel_matrix(
             "between all training rows. Compute it with sklearn.metrics.pairwise, or choose another kernel."
         )
     kept = np.flatnonzero(weight > 0)
-    rows = TrainingRows(matrix[kept], y[kept], weight[kept], kept, np.ones(len(kept)))
+    rows = TrainingRows(matrix[kept], y[kept], weight[kept], kept)
     return rows, Scaling.identity(d)
 
 

@@ -1,12 +1,12 @@
-r"""Monotone warps of features: the normal score of a value's rank.
+r"""Monotone warps of features: the normal quantile of a value's rank.
 
-Heavy tails and outliers spread a feature so that most rows sit in a corner of it. Its normal score,
+Heavy tails and outliers spread a feature so that most rows sit in a corner of it. Its normal quantile,
 
 .. math:: x \mapsto \Psi^{-1}(\text{share of training rows below } x),
 
-is spread as evenly as can be, whatever the feature's own scale. Neither the feature nor its score is always
-the better input, and it need not be the same one for all functions: so functions with metrics of their own
-may use either, and the evidence chooses.
+is spread as evenly as can be, whatever the feature's own scale. Neither the feature nor its quantile is
+always the better input, and it need not be the same one for all functions: so functions with metrics of their
+own may use either, and the evidence chooses.
 
 The map is kept as a piecewise linear one through at most a few hundred quantiles, which is increasing on
 the range of the training rows and constant beyond.
@@ -32,39 +32,39 @@ class Warp:
     """One increasing function of one column."""
 
     knots: FloatArray  # increasing values of the column
-    scores: FloatArray  # increasing, what they become: mean 0 and variance 1 over the training rows
+    warped: FloatArray  # increasing, what they become: mean 0 and variance 1 over the training rows
 
     def __call__(self, column: FloatArray) -> FloatArray:
-        """Return the scores of values."""
-        return np.interp(column, self.knots, self.scores)
+        """Return what values become."""
+        return np.interp(column, self.knots, self.warped)
 
-    def inverse(self, scores: FloatArray) -> FloatArray:
-        """Return the values that have these scores, within the range of the training rows."""
-        return np.interp(scores, self.scores, self.knots)
+    def inverse(self, warped: FloatArray) -> FloatArray:
+        """Return the values that become these, within the range of the training rows."""
+        return np.interp(warped, self.warped, self.knots)
 
     @classmethod
     def learn(cls, column: FloatArray, weight: FloatArray) -> "Warp | None":
-        """Return the normal score of ranks among weighted values; None if weights make all ranks equal."""
+        """Return the normal quantiles of ranks among weighted values; None if all ranks are equal."""
         values, place = np.unique(column, return_inverse=True)
         # Summed in the order of weights, so that the order of rows does not matter.
         order = np.argsort(weight, kind="stable")
         total = np.bincount(place[order], weight[order])
         share = (np.cumsum(total) - 0.5 * total) / total.sum()
-        # A value of next to no weight would have an infinite score, or that of its neighbour.
-        scores = ndtri(np.clip(share, _SMALLEST_SHARE, 1.0 - _SMALLEST_SHARE))
-        distinct = np.flatnonzero(np.diff(scores, prepend=-np.inf) > 0)
-        values, scores = values[distinct], scores[distinct]
+        # A value of next to no weight would have an infinite quantile, or that of its neighbour.
+        warped = ndtri(np.clip(share, _SMALLEST_SHARE, 1.0 - _SMALLEST_SHARE))
+        distinct = np.flatnonzero(np.diff(warped, prepend=-np.inf) > 0)
+        values, warped = values[distinct], warped[distinct]
         total = np.add.reduceat(total, distinct)
         if len(values) < 2:
             return None
-        mean = total @ scores / total.sum()
-        spread = np.sqrt(total @ (scores - mean) ** 2 / total.sum())
-        scores = (scores - mean) / spread
+        mean = total @ warped / total.sum()
+        spread = np.sqrt(total @ (warped - mean) ** 2 / total.sum())
+        warped = (warped - mean) / spread
         if len(values) > _MAX_KNOTS:
-            wanted = np.linspace(scores[0], scores[-1], _MAX_KNOTS)
-            chosen = np.unique(np.searchsorted(scores, wanted, side="left"))
-            values, scores = values[chosen], scores[chosen]
-        return cls(values, scores)
+            wanted = np.linspace(warped[0], warped[-1], _MAX_KNOTS)
+            chosen = np.unique(np.searchsorted(warped, wanted, side="left"))
+            values, warped = values[chosen], warped[chosen]
+        return cls(values, warped)
 
 
 @dataclass(frozen=True, slots=True)

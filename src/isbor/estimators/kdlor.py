@@ -11,14 +11,14 @@ from isbor._core.types import LabelArray
 from isbor.data.encoding import Missing
 from isbor.data.rows import TrainingRows
 from isbor.data.training import ClassWeight
-from isbor.estimators.margin import KERNEL_PARAMETERS, BatchMachine, Gamma
+from isbor.estimators.kernel_machines import KERNEL_PARAMETERS, BatchKernelClassifier, Gamma
 from isbor.kernel.discriminant import solve_discriminant
 from isbor.kernel.kernels import CutScore, Kernel, KernelName
 
 __all__ = ["KDLOR"]
 
 
-class KDLOR(BatchMachine[CutScore]):
+class KDLOR(BatchKernelClassifier[CutScore]):
     r"""Kernel discriminant learning for ordinal regression.
 
     Wanted is a direction w in feature space in which classes are narrow and their means m_k follow each

@@ -15,7 +15,8 @@ from isbor.data.encoding import Missing
 from isbor.data.training import ClassWeight, read_training
 from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.sparse import SparseClassifier
-from isbor.search.families import Plan, Table, fit_kinds
+from isbor.search.rbf import fit_rbf
+from isbor.search.settings import SearchSettings
 
 __all__ = ["SBOR"]
 
@@ -126,19 +127,18 @@ class SBOR(SparseClassifier):
                 f"X holds {len(rows)} distinct rows; SBOR starts from all of them in O(n³) time and takes at "
                 f"most {_MAX_ROWS}. Use ISBOR, which takes millions, or fit a sample of the rows."
             )
-        table = Table(rows, training.scaling, training.table.feature, training.table.categorical)
-        plan = Plan(
+        settings = SearchSettings(
             gamma=None if self.gamma == "evidence" else float(self.gamma),
             size_prior=2.0,
             solver="batch",
             n_candidates=200,
-            tolerance=self.tol,
+            tol=self.tol,
             patience=0,
-            max_passes=self.max_iter,
-            max_vectors=None,
+            max_iter=self.max_iter,
+            max_vectors=np.inf,
             n_members=1,
-            seed=training.salt,
+            seed=training.seed,
         )
         with Workers(self.n_jobs) as workers:
-            fit = fit_kinds(("rbf",), table, plan, workers, self._progress())
-            self._take_over(training, table, fit, workers)
+            result = fit_rbf(training, settings, "fit", workers, self._progress())
+            self._set_fitted(training, result, workers)

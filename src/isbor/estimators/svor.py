@@ -1,6 +1,5 @@
 """`SVOR`, the support vector machine for ordered classes."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -12,17 +11,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from isbor._core.trace import StopReason
 from isbor._core.types import LabelArray
+from isbor._core.warnings import warn_user
 from isbor.data.encoding import Missing
 from isbor.data.rows import TrainingRows
-from isbor.data.training import ClassWeight, Training
-from isbor.estimators.margin import KERNEL_PARAMETERS, BatchMachine, Gamma
+from isbor.data.training import ClassWeight, TrainingSet
+from isbor.estimators.kernel_machines import KERNEL_PARAMETERS, BatchKernelClassifier, Gamma
 from isbor.kernel.kernels import Kernel, KernelName
 from isbor.kernel.margins import MarginSolution, margin_problem
 
 __all__ = ["SVOR"]
 
 
-class SVOR(BatchMachine[MarginSolution]):
+class SVOR(BatchKernelClassifier[MarginSolution]):
     r"""Support vector ordinal regression.
 
     Parallel hyperplanes in feature space, one for each threshold, with the largest margin between the
@@ -172,16 +172,16 @@ class SVOR(BatchMachine[MarginSolution]):
             margin_problem(rows.y, self.C * rows.weight, self.constraints),
             kernel,
             rows,
-            tolerance=self.tol,
-            max_steps=self.max_iter,
+            tol=self.tol,
+            max_iter=self.max_iter,
             cache_bytes=1e6 * self.cache_size,
         )
         # In order but for what the tolerance leaves.
         return replace(solution, thresholds=np.maximum.accumulate(solution.thresholds))
 
-    def _take_over(self, training: Training, kernel: Kernel, cut: MarginSolution) -> None:
-        super()._take_over(training, kernel, cut)
+    def _set_fitted(self, training: TrainingSet, kernel: Kernel, cut: MarginSolution) -> None:
+        super()._set_fitted(training, kernel, cut)
         self.dual_objective_, self.gap_ = cut.objective, cut.gap
         self.stop_reason_ = StopReason.GAP_CLOSED if cut.converged else StopReason.MAX_ITER
         if not cut.converged:
-            warnings.warn(str(self.stop_reason_), ConvergenceWarning, stacklevel=4)
+            warn_user(str(self.stop_reason_), ConvergenceWarning)

@@ -39,19 +39,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from isbor._core.linalg import factorise
 from isbor._core.trace import MoveKind
 from isbor._core.types import FloatArray, IntArray
 from isbor.inference.expansion import Expansion
-from isbor.inference.mode import factorise
 
 __all__ = [
     "GramModel",
-    "Gaussian",
+    "WeightPosterior",
     "Move",
     "add",
     "apply_move",
     "best_move",
-    "condition",
+    "weight_posterior",
     "delete",
     "gram_model",
     "optimal_precision",
@@ -78,7 +78,7 @@ class GramModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian:
+class WeightPosterior:
     """Posterior of the m active weights, and sparsity S and quality Q of all n candidates."""
 
     active: IntArray  # (m,) candidates in the model
@@ -122,11 +122,11 @@ def rounding_floor(square: FloatArray, total_curvature: float) -> FloatArray:
     return np.maximum(_COLLINEAR * square, _CONSTANT * total_curvature)
 
 
-def condition(model: GramModel, active: IntArray, alpha: FloatArray) -> Gaussian:
+def weight_posterior(model: GramModel, active: IntArray, alpha: FloatArray) -> WeightPosterior:
     """Return the posterior for an active set, from a fresh factorisation."""
     if not len(active):
         empty = np.zeros(0)
-        return Gaussian(
+        return WeightPosterior(
             active, alpha, np.zeros((0, 0)), empty, np.diag(model.gram).copy(), model.linear.copy()
         )
     inside = model.gram[np.ix_(active, active)]
@@ -135,10 +135,10 @@ def condition(model: GramModel, active: IntArray, alpha: FloatArray) -> Gaussian
     columns = model.gram[:, active]
     sparsity = np.diag(model.gram) - np.einsum("ij,ij->i", columns @ covariance, columns)
     quality = model.linear - columns @ mean
-    return Gaussian(active, alpha, covariance, mean, sparsity, quality)
+    return WeightPosterior(active, alpha, covariance, mean, sparsity, quality)
 
 
-def residual(model: GramModel, state: Gaussian) -> float:
+def residual(model: GramModel, state: WeightPosterior) -> float:
     """Return how far the recursions have drifted apart, in units of the numbers' own sizes.
 
     Inside the model Q_i = α_i μ_i and S_i = α_i - α_i² Σ_ii. The two sides are updated by different
@@ -160,7 +160,7 @@ def optimal_precision(s: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def best_move(
-    state: Gaussian,
+    state: WeightPosterior,
     floor: FloatArray,
     *,
     price: float | FloatArray = 0.0,
@@ -184,7 +184,9 @@ def best_move(
     return best
 
 
-def _best_addition(state: Gaussian, floor: FloatArray, price: FloatArray, excluded: IntArray) -> Move | None:
+def _best_addition(
+    state: WeightPosterior, floor: FloatArray, price: FloatArray, excluded: IntArray
+) -> Move | None:
     s, q = state.sparsity, state.quality
     ratio = np.where(s > floor, q**2 / np.where(s > 0.0, s, 1.0), 0.0)
     ratio[state.active] = 0.0
@@ -198,7 +200,7 @@ def _best_addition(state: Gaussian, floor: FloatArray, price: FloatArray, exclud
     return Move("add", j, float(s[j] / (ratio[j] - 1.0)), float(gain[j]))
 
 
-def _best_inside(state: Gaussian, price: FloatArray, excluded: IntArray) -> Move | None:
+def _best_inside(state: WeightPosterior, price: FloatArray, excluded: IntArray) -> Move | None:
     if len(excluded):
         state = _without(state, np.isin(state.active, excluded))
     if not len(state.active):
@@ -223,7 +225,7 @@ def _best_inside(state: Gaussian, price: FloatArray, excluded: IntArray) -> Move
     return Move("reestimate", j, float(best[i]), float(reestimation[i]))
 
 
-def _without(state: Gaussian, left_out: NDArray[np.bool_]) -> Gaussian:
+def _without(state: WeightPosterior, left_out: NDArray[np.bool_]) -> WeightPosterior:
     """Return the marginal posterior of some of the active weights."""
     kept = np.flatnonzero(~left_out)
     return replace(
@@ -235,7 +237,7 @@ def _without(state: Gaussian, left_out: NDArray[np.bool_]) -> Gaussian:
     )
 
 
-def apply_move(model: GramModel, state: Gaussian, move: Move) -> Gaussian:
+def apply_move(model: GramModel, state: WeightPosterior, move: Move) -> WeightPosterior:
     """Return the posterior after a move."""
     if move.kind == "add":
         return add(model, state, move.candidate, move.alpha)
@@ -244,7 +246,7 @@ def apply_move(model: GramModel, state: Gaussian, move: Move) -> Gaussian:
     return reestimate(model, state, move.candidate, move.alpha)
 
 
-def add(model: GramModel, state: Gaussian, j: int, alpha: float) -> Gaussian:
+def add(model: GramModel, state: WeightPosterior, j: int, alpha: float) -> WeightPosterior:
     """Take candidate j into the model with precision alpha."""
     towards = state.covariance @ model.gram[j, state.active]
     column = model.gram[j] - towards @ model.gram[state.active]
@@ -255,7 +257,7 @@ def add(model: GramModel, state: Gaussian, j: int, alpha: float) -> Gaussian:
     covariance[:m, :m] = state.covariance + variance * np.outer(towards, towards)
     covariance[m, :m] = covariance[:m, m] = -variance * towards
     covariance[m, m] = variance
-    return Gaussian(
+    return WeightPosterior(
         np.append(state.active, j),
         np.append(state.alpha, alpha),
         covariance,
@@ -265,7 +267,7 @@ def add(model: GramModel, state: Gaussian, j: int, alpha: float) -> Gaussian:
     )
 
 
-def reestimate(model: GramModel, state: Gaussian, j: int, alpha: float) -> Gaussian:
+def reestimate(model: GramModel, state: WeightPosterior, j: int, alpha: float) -> WeightPosterior:
     """Give active candidate j another precision."""
     i = _position(state, j)
     change = alpha - state.alpha[i]
@@ -275,18 +277,18 @@ def reestimate(model: GramModel, state: Gaussian, j: int, alpha: float) -> Gauss
     return replace(_release(model, state, i, rate), alpha=alphas)
 
 
-def delete(model: GramModel, state: Gaussian, j: int) -> Gaussian:
+def delete(model: GramModel, state: WeightPosterior, j: int) -> WeightPosterior:
     """Take active candidate j out of the model."""
     i = _position(state, j)
     state = _release(model, state, i, 1.0 / state.covariance[i, i])
     return _without(state, np.arange(len(state.active)) == i)
 
 
-def _position(state: Gaussian, j: int) -> int:
+def _position(state: WeightPosterior, j: int) -> int:
     return int(np.flatnonzero(state.active == j)[0])
 
 
-def _release(model: GramModel, state: Gaussian, i: int, rate: float) -> Gaussian:
+def _release(model: GramModel, state: WeightPosterior, i: int, rate: float) -> WeightPosterior:
     """Subtract rate · Σ_i Σ_iᵀ from Σ: the common part of reestimation and deletion."""
     covariance_column = state.covariance[:, i]
     column = covariance_column @ model.gram[state.active]

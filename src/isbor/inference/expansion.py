@@ -18,7 +18,7 @@ import numpy as np
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
-from isbor.model.likelihood import edges, ordinal_probit
+from isbor.model.likelihood import edges, ordinal_probit, scatter_edges
 
 __all__ = ["Basis", "Columns", "Expansion", "columns_of", "expand", "streamed"]
 
@@ -97,8 +97,8 @@ class Expansion:
     log_likelihood: float
     gradient: FloatArray  # (n + r-1,), weights first
     precision: FloatArray  # (n + r-1, n + r-1), Γ
-    score_mean: float  # of the rows' scores, weighted
-    score_variance: float
+    latent_mean: float  # of the rows' latent scores, weighted
+    latent_variance: float
     held_precision: float | None = None  # β, where it is held fixed
 
     @property
@@ -106,37 +106,44 @@ class Expansion:
         """Prior precision β of the thresholds: one over the variance of score plus noise."""
         if self.held_precision is not None:
             return self.held_precision
-        return 1.0 / (1.0 + self.score_variance)
+        return 1.0 / (1.0 + self.latent_variance)
 
 
 def expand(
-    rows: TrainingRows, columns: Columns, weights: FloatArray, thresholds: FloatArray, workers: Workers
+    rows: TrainingRows,
+    columns: Columns,
+    weights: FloatArray,
+    thresholds: FloatArray,
+    workers: Workers,
+    noise_scale: FloatArray | None = None,
 ) -> Expansion:
-    """Expand the log likelihood of the rows around (weights, thresholds)."""
+    """Expand the log likelihood of the rows around (weights, thresholds).
+
+    `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
+    """
     n, t = len(columns), len(thresholds)
     cuts = edges(thresholds)
 
-    def block_terms(block: slice) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    def block_sums(block: slice) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
         phi = columns(block)
         y, v = rows.y[block], rows.weight[block]
         f = phi @ weights
-        terms = ordinal_probit(f, cuts[y], cuts[y + 1], scale=rows.noise[block])
+        scale = None if noise_scale is None else noise_scale[block]
+        at = ordinal_probit(f, cuts[y], cuts[y + 1], scale=scale)
         # Columns: the gradient in f, then the mixed derivatives of f with each threshold. Edges 0 and
         # t + 1 are infinite: their terms are zero and their columns are dropped.
         mixed = np.zeros((len(y), t + 3))
-        row = np.arange(len(y))
-        mixed[:, 0] = v * terms.score
-        mixed[row, y + 1] = -v * terms.lower_curvature
-        mixed[row, y + 2] = -v * terms.upper_curvature
+        mixed[:, 0] = v * at.slope
+        scatter_edges(mixed[:, 1:], y, -v * at.lower_curvature, -v * at.upper_curvature)
         products = (mixed.T @ phi).T
         # ∂/∂b, and the three edges of the likelihood's triangle summed by class.
         by_class = np.empty((5, t + 1))
-        tie = terms.upper * terms.lower
-        summands = (terms.upper, terms.lower, terms.upper_curvature, terms.lower_curvature, tie)
+        tie = at.upper * at.lower
+        summands = (at.upper, at.lower, at.upper_curvature, at.lower_curvature, tie)
         for k, summand in enumerate(summands):
             by_class[k] = np.bincount(y, v * summand, minlength=t + 1)
-        phi *= np.sqrt(v * terms.curvature)[:, None]
-        sums = np.array([v @ terms.log_p, v.sum(), v @ f, v @ f**2])
+        phi *= np.sqrt(v * at.curvature)[:, None]
+        sums = np.array([v @ at.log_p, v.sum(), v @ f, v @ f**2])
         return sums, products[:, 0], products[:, 2:-1], by_class, phi.T @ phi
 
     sums = np.zeros(4)
@@ -144,7 +151,7 @@ def expand(
     cross = np.zeros((n, t))
     by_class = np.zeros((5, t + 1))
     gram = np.zeros((n, n))
-    for part in workers.map(block_terms, row_blocks(len(rows), n)):
+    for part in workers.map(block_sums, row_blocks(len(rows), n)):
         sums += part[0]
         g += part[1]
         cross += part[2]

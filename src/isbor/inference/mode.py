@@ -24,18 +24,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from scipy.special import ndtri
 
+from isbor._core.linalg import add_diagonal, factorise
 from isbor._core.types import FloatArray, IntArray
 from isbor.inference.expansion import Expansion
 
 __all__ = [
-    "Factor",
     "Mode",
-    "UnresolvedError",
-    "condition_thresholds",
-    "factorise",
+    "thresholds_given_weights",
     "find_mode",
     "log_evidence",
     "posterior_precision",
@@ -43,54 +40,6 @@ __all__ = [
 ]
 
 _QUADRATIC = 1e-6  # a Newton decrement at which the objective is its quadratic model, but for rounding
-
-
-@dataclass(frozen=True, slots=True)
-class Factor:
-    """Cholesky factor of a positive definite matrix, scaled to unit diagonal first.
-
-    Weights of wide and narrow functions, and thresholds, have precisions of very different sizes;
-    scaling makes the factorisation indifferent to that.
-    """
-
-    lower: FloatArray
-    scale: FloatArray  # (n,), one over the square root of the diagonal
-
-    def solve(self, right: FloatArray) -> FloatArray:
-        """Return matrix⁻¹ · right for a vector or a matrix."""
-        scale = self.scale if right.ndim == 1 else self.scale[:, None]
-        solution: FloatArray = cho_solve((self.lower, True), right * scale, check_finite=False)
-        return solution * scale
-
-    def inverse(self) -> FloatArray:
-        """Return the inverse matrix."""
-        return self.solve(np.eye(len(self.scale)))
-
-    @property
-    def log_determinant(self) -> float:
-        """Return ln|matrix|."""
-        return float(2.0 * (np.log(np.diag(self.lower)).sum() - np.log(self.scale).sum()))
-
-
-class UnresolvedError(ArithmeticError):
-    """The functions of a model are collinear to working precision where the likelihood has curvature.
-
-    As a model fits better, curvature concentrates on the rows near thresholds, and functions that were
-    distinct on all rows need not be on these. Such a model cannot be told from a smaller one.
-    """
-
-
-def factorise(matrix: FloatArray) -> Factor:
-    """Factorise a symmetric matrix; `UnresolvedError` if it is not positive definite in floating point."""
-    diagonal = np.diag(matrix)
-    if not np.all(diagonal > 0.0):  # NaN included
-        raise UnresolvedError("A weight or threshold has no curvature.")
-    scale = 1.0 / np.sqrt(diagonal)
-    try:
-        lower, _ = cho_factor(matrix * scale * scale[:, None], lower=True, check_finite=False)
-    except np.linalg.LinAlgError:
-        raise UnresolvedError("The precision matrix is singular to working precision.") from None
-    return Factor(lower, scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +90,7 @@ def find_mode(
         prior = _prior_precision(here, alpha)
         theta = np.concatenate([here.weights, here.thresholds])
         gradient = here.gradient - prior * theta
-        direction = factorise(_add_diagonal(here.precision, prior)).solve(gradient)
+        direction = factorise(add_diagonal(here.precision, prior)).solve(gradient)
         decrement = float(gradient @ direction)
         height = here.log_likelihood - 0.5 * float(prior @ theta**2)
         if decrement < max(tolerance, 1e-14 * abs(height)):  # or lost in the rounding of the objective
@@ -159,7 +108,7 @@ def find_mode(
     return Mode(alpha, here)
 
 
-def condition_thresholds(expansion: Expansion, weights: FloatArray) -> tuple[FloatArray, float]:
+def thresholds_given_weights(expansion: Expansion, weights: FloatArray) -> tuple[FloatArray, float]:
     """Return the best thresholds for other weights in the quadratic model, and the share of the way taken.
 
     The share is less than one where the whole way would put the thresholds out of order.
@@ -168,14 +117,14 @@ def condition_thresholds(expansion: Expansion, weights: FloatArray) -> tuple[Flo
     beta = np.full(len(expansion.thresholds), expansion.threshold_precision)
     slope = expansion.gradient[n:] - beta * expansion.thresholds
     pull = slope - expansion.precision[n:, :n] @ (weights - expansion.weights)
-    direction = factorise(_add_diagonal(expansion.precision[n:, n:], beta)).solve(pull)
+    direction = factorise(add_diagonal(expansion.precision[n:, n:], beta)).solve(pull)
     step = _longest_ordered_step(expansion.thresholds, direction)
     return expansion.thresholds + step * direction, step
 
 
 def posterior_precision(mode: Mode) -> FloatArray:
     """Return P, the precision of (w, b) around the mode."""
-    return _add_diagonal(mode.expansion.precision, _prior_precision(mode.expansion, mode.alpha))
+    return add_diagonal(mode.expansion.precision, _prior_precision(mode.expansion, mode.alpha))
 
 
 def log_evidence(mode: Mode) -> float:
@@ -193,12 +142,6 @@ def log_evidence(mode: Mode) -> float:
 def _prior_precision(expansion: Expansion, alpha: FloatArray) -> FloatArray:
     beta = np.full(len(expansion.thresholds), expansion.threshold_precision)
     return np.concatenate([alpha, beta])
-
-
-def _add_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArray:
-    result = matrix.copy()
-    result[np.diag_indices_from(result)] += diagonal
-    return result
 
 
 def _longest_ordered_step(thresholds: FloatArray, direction: FloatArray) -> float:

@@ -22,19 +22,18 @@ ln p is not concave in ln s everywhere; a row where it is not counts as flat, so
 Given s, the rest of the model is what it was: derivatives in scores and thresholds are those in units of s.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
+from isbor._core.linalg import factorise
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import Columns, Expansion, columns_of
-from isbor.inference.mode import Mode, factorise, find_mode, posterior_precision
+from isbor.inference.mode import Mode, find_mode, posterior_precision
 from isbor.model.basis import Functions
 from isbor.model.likelihood import edges, ordinal_probit
 
-__all__ = ["expand_noise", "fit_noise", "noise_scale", "with_noise"]
+__all__ = ["expand_noise", "fit_noise", "noise_at", "noise_at_rows"]
 
 _WIDEST = 3.0  # of ln s
 _REFERENCE_ROWS = 1000  # that a function's height is taken from
@@ -43,21 +42,21 @@ _PRECISIONS = (3.0, 1e6)
 _MAX_ROUNDS = 8
 
 
-def noise_scale(phi: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the noise's standard deviation where the functions take the values φ, (n, m)."""
+def noise_at(phi: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the standard deviation of the noise where the functions take the values φ, (n, m)."""
     scale: FloatArray = np.exp(np.clip(phi @ weights, -_WIDEST, _WIDEST))
     return scale
 
 
-def with_noise(
+def noise_at_rows(
     rows: TrainingRows, functions: Functions, weights: FloatArray | None, workers: Workers
-) -> TrainingRows:
-    """Return the rows with the noise that a sum of functions gives them, or with constant noise."""
+) -> FloatArray | None:
+    """Return the standard deviation of the noise at each row; None, which means 1, without weights."""
     if weights is None:
-        return replace(rows, noise=np.ones(len(rows)))
+        return None
     blocks = row_blocks(len(rows), len(functions))
-    parts = workers.map(lambda block: noise_scale(functions(rows.X[block]), weights), blocks)
-    return replace(rows, noise=np.concatenate([np.zeros(0), *parts]))
+    parts = workers.map(lambda block: noise_at(functions(rows.X[block]), weights), blocks)
+    return np.concatenate([np.zeros(0), *parts])
 
 
 def fit_noise(rows: TrainingRows, functions: Functions, mode: Mode, workers: Workers) -> FloatArray:
@@ -95,26 +94,26 @@ def expand_noise(
     m = len(columns)
     cuts = edges(mode.thresholds)
 
-    def block_terms(block: slice) -> tuple[float, FloatArray, FloatArray]:
+    def block_sums(block: slice) -> tuple[float, FloatArray, FloatArray]:
         phi = columns(block)
         y, v = rows.y[block], rows.weight[block]
-        scale = noise_scale(phi, weights)
+        scale = noise_at(phi, weights)
         moving = v * (np.abs(np.log(scale)) < _WIDEST)
         f = phi @ mode.weights / scale
         low, high = cuts[y] / scale, cuts[y + 1] / scale
-        terms = ordinal_probit(f, low, high)
+        at = ordinal_probit(f, low, high)
         # Zero instead of infinite where there is no threshold: g is zero there.
         z1 = np.where(np.isfinite(high), high - f, 0.0)
         z2 = np.where(np.isfinite(low), low - f, 0.0)
-        above, below = z1 * terms.upper, z2 * terms.lower
+        above, below = z1 * at.upper, z2 * at.lower
         slope = below - above
         curvature = slope**2 - above * (1.0 - z1**2) + below * (1.0 - z2**2)
         gradient = phi.T @ (moving * slope)
         phi *= np.sqrt(moving * np.maximum(curvature, 0.0))[:, None]
-        return float(v @ terms.log_p), gradient, phi.T @ phi
+        return float(v @ at.log_p), gradient, phi.T @ phi
 
     log_likelihood, gradient, precision = 0.0, np.zeros(m), np.zeros((m, m))
-    for part in workers.map(block_terms, row_blocks(len(rows), m)):
+    for part in workers.map(block_sums, row_blocks(len(rows), m)):
         log_likelihood += part[0]
         gradient += part[1]
         precision += part[2]

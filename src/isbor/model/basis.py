@@ -50,13 +50,13 @@ class Functions:
         values -= self.offset[:, None]
         return values.T
 
-    def at(self, terms: NDArray[Real]) -> NDArray[Real]:
+    def at(self, powers: NDArray[Real]) -> NDArray[Real]:
         """Return the functions without their offsets, (m, n), at rows given by their `monomials`.
 
         A function's values lie side by side in memory: what is done to some functions, or to each row
         of all of them, is fast.
         """
-        return bumps_and_ramps(self.coefficients().astype(terms.dtype, copy=False) @ terms, self.ramp)
+        return bumps_and_ramps(self.coefficients().astype(powers.dtype, copy=False) @ powers, self.ramp)
 
     def slopes(self, values: NDArray[Real]) -> NDArray[Real]:
         """Return the functions' derivatives in their arguments, from their values without offsets, (m, n)."""
@@ -131,11 +131,11 @@ def bumps_and_ramps(arguments: NDArray[Real], ramp: NDArray[np.bool_]) -> NDArra
 def monomials(X: FloatArray) -> FloatArray:
     """Return (x², x, 1) of each row, shape (2d + 1, n)."""
     n, d = X.shape
-    terms = np.empty((2 * d + 1, n))
-    terms[d:-1] = X.T
-    np.multiply(terms[d:-1], terms[d:-1], out=terms[:d])
-    terms[-1] = 1.0
-    return terms
+    powers = np.empty((2 * d + 1, n))
+    powers[d:-1] = X.T
+    np.multiply(powers[d:-1], powers[d:-1], out=powers[:d])
+    powers[-1] = 1.0
+    return powers
 
 
 def adaptive_cost(metric: FloatArray, effort: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-r"""The ordinal probit likelihood and its derivatives in the score and the thresholds.
+r"""The ordinal probit likelihood and its derivatives in the latent score and the thresholds.
 
 A row with label k says that the noisy score fell between two thresholds,
 
@@ -25,6 +25,16 @@ b_k), c2 (f to b_{k-1}) and g1 g2 (b_k to b_{k-1}):
 So it is positive semidefinite term by term: ln p is jointly concave, and a common shift of f and b
 costs nothing. In particular :math:`H = -\partial^2 \ln p/\partial f^2 = c_1 + c_2 = 1 - \mathrm{Var}\,z`.
 
+Third derivatives. With :math:`e_1 = z_1 - \mathrm{E} z`, :math:`e_2 = \mathrm{E} z - z_2` and V = Var z the
+edge weights change with the score by
+
+.. math::
+    \partial_f c_1 = g_1 (e_1^2 - V), \qquad \partial_f c_2 = -g_2 (e_2^2 - V), \qquad
+    \partial_f (g_1 g_2) = g_1 g_2 (e_1 - e_2),
+
+because the mean of any function h of z changes by :math:`g_1 (h(z_1) - \mathrm{E} h)` with the upper end of
+its interval, and likewise with the lower one.
+
 Numerics. p underflows and its difference cancels, so it is never formed. By symmetry the interval is
 reflected to a nonnegative middle; "near" is then the edge closer to zero, "far" the other.
 
@@ -41,9 +51,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from isbor._core.types import FloatArray
+from isbor._core.types import FloatArray, IntArray
 
-__all__ = ["Derivatives", "edges", "ordinal_probit"]
+__all__ = ["Derivatives", "EdgeSlopes", "edge_slopes", "edges", "ordinal_probit", "scatter_edges"]
 
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)
 # Columns: the mass, and the first moment of the distance from the near edge in units of half the gap.
@@ -58,7 +68,7 @@ class Derivatives:
     """ln p of each row and what its first and second derivatives are made of, each of shape (n,)."""
 
     log_p: FloatArray
-    score: FloatArray  # ∂ ln p/∂f
+    slope: FloatArray  # ∂ ln p/∂f
     upper: FloatArray  # ∂ ln p/∂(upper threshold), g1
     lower: FloatArray  # -∂ ln p/∂(lower threshold), g2
     upper_curvature: FloatArray  # ∂² ln p/∂f∂(upper threshold), c1
@@ -73,7 +83,7 @@ class Derivatives:
         """Return the derivatives in scores and thresholds that were divided by a scale before."""
         return Derivatives(
             self.log_p,
-            self.score / scale,
+            self.slope / scale,
             self.upper / scale,
             self.lower / scale,
             self.upper_curvature / scale**2,
@@ -84,6 +94,37 @@ class Derivatives:
 def edges(thresholds: FloatArray) -> FloatArray:
     """Thresholds with the two infinite ends: level k lies between edges k and k + 1 (k from 0)."""
     return np.concatenate(([-np.inf], thresholds, [np.inf]))
+
+
+def scatter_edges(into: FloatArray, y: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+    """Put the values of each row's lower and upper edge in the columns of these edges.
+
+    `into`, (n, r + 1) or wider, has a column for each of `edges`; labels are 0 … r-1.
+    """
+    row = np.arange(len(y))
+    into[row, y] = lower
+    into[row, y + 1] = upper
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSlopes:
+    """Derivatives of the edge weights in f, each of shape (n,); for unit noise."""
+
+    upper: FloatArray  # of c1
+    lower: FloatArray  # of c2
+    tie: FloatArray  # of g1 g2
+
+
+def edge_slopes(at: Derivatives, above: FloatArray, below: FloatArray, variance: FloatArray) -> EdgeSlopes:
+    """Return the third derivatives from e1 ("above"), e2 ("below") and V; for unit noise.
+
+    e is to be zero where its edge is infinite: g is zero there.
+    """
+    return EdgeSlopes(
+        at.upper * (above**2 - variance),
+        -at.lower * (below**2 - variance),
+        at.upper * at.lower * (above - below),
+    )
 
 
 def ordinal_probit(
@@ -116,10 +157,10 @@ def ordinal_probit(
     excess_curvature = np.maximum(near_curvature + far_curvature, 1.0)
     near_curvature /= excess_curvature
     far_curvature /= excess_curvature
-    score = near + excess
+    slope = near + excess
     return Derivatives(
         log_p,
-        np.where(mirrored, -score, score),
+        np.where(mirrored, -slope, slope),
         np.where(mirrored, near_density, far_density),
         np.where(mirrored, far_density, near_density),
         np.where(mirrored, near_curvature, far_curvature),

@@ -156,7 +156,7 @@ class LatentDisplay:
         _check_latent_model(estimator)
         if grid_resolution < 2:
             raise ValueError(f"grid_resolution is {grid_resolution}; at least 2 points an axis are needed.")
-        table: TableEncoding = estimator._table
+        table: TableEncoding = estimator._encoding
         encoded = table(estimator, X)
         names = feature_names(estimator)
         check_complete(X, names)
@@ -331,7 +331,7 @@ def _vectors_of(estimator: Any) -> tuple[FloatArray, FloatArray, str]:
         return estimator.relevance_vectors_, estimator.coef_, "relevance vectors"
     if hasattr(estimator, "support_vectors_"):
         return estimator.support_vectors_, estimator.dual_coef_, "support vectors"
-    return np.empty((0, len(estimator._table.feature))), np.empty(0), "vectors"
+    return np.empty((0, len(estimator._encoding.feature))), np.empty(0), "vectors"
 
 
 def _near(xx: FloatArray, yy: FloatArray, points: FloatArray, share: float) -> NDArray[np.bool_]:

@@ -1,0 +1,79 @@
+r"""A sparse model: a few functions, and the posterior of their weights around its mode.
+
+At a row where the functions take the values φ the latent score is Gaussian, with mean φ·w and variance
+
+.. math:: v = \phi^\top (\Gamma_{ww} + A)^{-1} \phi ,
+
+the variance given the thresholds, φ being the centred functions of `isbor.model.basis`. (The weights' block
+of the joint inverse would also count the common shift of scores and thresholds, which predictions do not
+depend on.)
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from isbor._core.linalg import factorise
+from isbor._core.parallel import Workers
+from isbor._core.types import FloatArray
+from isbor.data.rows import TrainingRows
+from isbor.inference.expansion import columns_of, expand
+from isbor.inference.mode import Mode, find_mode, log_evidence
+from isbor.inference.noise import noise_at
+from isbor.model.basis import Functions
+from isbor.prediction.latent import Latent
+
+__all__ = ["SparseModel", "fit_weights"]
+
+
+@dataclass(frozen=True)
+class SparseModel:
+    """Functions at the mode of their weights, on the rows that it was found on."""
+
+    functions: Functions  # (m,)
+    mode: Mode
+    log_evidence: float
+    n_rows: int
+    noise_weights: FloatArray | None = None  # (m,) of the functions in the log of the noise, if it varies
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def objective(self, size_prior: float) -> float:
+        """Return the log evidence less the size prior's price of all functions."""
+        return self.log_evidence - size_prior * float(self.functions.cost.sum())
+
+    @cached_property
+    def whitening(self) -> FloatArray:
+        """The matrix W, (m, m), with v = ‖W φ‖²."""
+        m = len(self)
+        return factorise(self.mode.expansion.precision[:m, :m] + np.diag(self.mode.alpha)).whitening()
+
+    def latent(self, prepared: FloatArray, scale: float = 1.0) -> Latent:
+        """Return the latent score at prepared rows, score and noise multiplied by a scale."""
+        phi = self.functions(prepared)
+        whitened = phi @ (scale * self.whitening).T
+        variance: FloatArray = np.einsum("ij,ij->i", whitened, whitened)
+        noise = np.ones(len(phi)) if self.noise_weights is None else noise_at(phi, self.noise_weights)
+        return Latent(phi @ (scale * self.mode.weights), variance, (scale * noise) ** 2)
+
+
+def fit_weights(
+    rows: TrainingRows,
+    functions: Functions,
+    alpha: FloatArray,
+    weights: FloatArray,
+    thresholds: FloatArray,
+    workers: Workers,
+    noise_scale: FloatArray | None = None,
+) -> SparseModel:
+    """Find the mode for given functions and precisions, from starting weights and thresholds.
+
+    `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
+    """
+    columns = columns_of(rows, functions, workers)
+    mode = find_mode(
+        lambda w, b: expand(rows, columns, w, b, workers, noise_scale), alpha, weights, thresholds
+    )
+    return SparseModel(functions, mode, log_evidence(mode), len(rows))
