@@ -7,12 +7,13 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.encoding import Missing, TableEncoding, learn_table
 from isbor.data.labels import OrderedLabels, encode_labels, observed_levels
 from isbor.data.rows import Scaling, TrainingRows, canonical_rows
+from isbor.data.weights import check_sample_weight
 
 __all__ = ["ClassWeight", "TrainingSet", "checked_weights", "read_training"]
 
@@ -112,8 +113,7 @@ def checked_weights(
 ) -> FloatArray:
     """Check that rows, labels and weights are equally many, and return each row's weight."""
     check_consistent_length(X, labels.codes)
-    weight = _check_sample_weight(sample_weight, labels.codes, dtype=np.float64, ensure_non_negative=True)
-    weight = _row_weights(labels, weight, class_weight)
+    weight = _row_weights(labels, check_sample_weight(sample_weight, len(labels.codes)), class_weight)
     total = float(weight.sum())
     if not total <= _MOST_WEIGHT:  # NaN and infinity included
         raise ValueError(

@@ -3,20 +3,19 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.encoding import Missing, TableEncoding
 from isbor.data.training import TrainingSet
+from isbor.estimators.parameters import DICT, NONE, RANDOM_STATE, Allowed, check_parameters, choice, integer
 from isbor.prediction.decisions import Loss, decide, margins
 from isbor.prediction.latent import Latent, LatentModel
 from isbor.prediction.levels import insert_empty_levels
@@ -33,12 +32,11 @@ __all__ = [
 A = TypeVar("A", bound=NDArray[Any])
 
 # Constraints on the parameters that all estimators have.
-SHARED_PARAMETERS: dict[str, list[Any]] = {
-    "missing": [StrOptions({"auto", "indicator", "error"})],
-    "classes": ["array-like", None],
-    "class_weight": [dict, StrOptions({"balanced"}), None],
-    "n_jobs": [None, Integral],
-    "random_state": ["random_state"],
+SHARED_PARAMETERS: dict[str, Allowed] = {
+    "missing": choice("auto", "indicator", "error"),
+    "class_weight": DICT | choice("balanced") | NONE,
+    "n_jobs": integer() | NONE,
+    "random_state": RANDOM_STATE,
 }
 
 
@@ -104,7 +102,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
     _encoding: TableEncoding
     _model: LatentModel
     _cuts: FloatArray
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = SHARED_PARAMETERS
+    _allowed: ClassVar[dict[str, Allowed]] = SHARED_PARAMETERS
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
@@ -132,9 +130,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Fit to valid parameters; what is set is taken back if it fails."""
 
     def _check_parameters(self) -> None:
-        validate_parameter_constraints(
-            self._parameter_constraints, self.get_params(deep=False), caller_name=type(self).__name__
-        )
+        check_parameters(self, self._allowed)
 
     def predict(self, X: ArrayLike, loss: Loss = "absolute") -> LabelArray:
         """Predict a label for each row.

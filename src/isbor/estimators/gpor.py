@@ -1,13 +1,11 @@
 """`GPOR`, the Gaussian process."""
 
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, LabelArray
@@ -15,6 +13,7 @@ from isbor._core.warnings import warn_user
 from isbor.data.encoding import Missing
 from isbor.data.training import ClassWeight, TrainingSet, read_training
 from isbor.estimators.base import SHARED_PARAMETERS, LatentClassifier, thresholds_of_all_levels
+from isbor.estimators.parameters import POSITIVE, Allowed, choice, integer
 from isbor.gp.ep import expectation_propagation
 from isbor.gp.hyperparameters import ProcessFit, ProcessSettings, fit_process
 from isbor.gp.laplace import laplace
@@ -111,13 +110,13 @@ class GPOR(LatentClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "inference": [StrOptions(set(_INFERENCE))],
-        "metric": [StrOptions({"isotropic", "ard"})],
-        "gamma": [StrOptions({"evidence"}), Interval(Real, 0, None, closed="neither")],
-        "n_restarts": [Interval(Integral, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "inference": choice(*_INFERENCE),
+        "metric": choice("isotropic", "ard"),
+        "gamma": POSITIVE | choice("evidence"),
+        "n_restarts": integer(at_least=0),
+        "max_iter": integer(at_least=1),
+        "tol": POSITIVE,
         **SHARED_PARAMETERS,
     }
 

@@ -1,12 +1,10 @@
 """`ISBOR`, the incremental sparse Bayesian model."""
 
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback
@@ -14,6 +12,7 @@ from isbor._core.types import LabelArray
 from isbor.data.encoding import Missing
 from isbor.data.training import ClassWeight, TrainingSet, read_training
 from isbor.estimators.base import SHARED_PARAMETERS
+from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer, number
 from isbor.estimators.sparse import SparseClassifier
 from isbor.search.families import fit_families
 from isbor.search.result import Family, SearchResult
@@ -173,21 +172,21 @@ class ISBOR(SparseClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "basis": [StrOptions({"auto", "rbf", "mixed"})],
-        "metric": [StrOptions({"isotropic", "ard"})],
-        "gamma": [StrOptions({"evidence"}), Interval(Real, 0, None, closed="neither")],
-        "size_prior": [Interval(Real, 0, None, closed="left")],
-        "max_vectors": [Interval(Integral, 1, None, closed="left"), None],
-        "n_members": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "noise": [StrOptions({"varying", "constant"})],
-        "solver": [StrOptions({"gram", "sequential"})],
-        "n_candidates": [StrOptions({"all"}), Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "patience": [Interval(Integral, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "callback": [callable, None],
-        "verbose": ["verbose"],
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "basis": choice("auto", "rbf", "mixed"),
+        "metric": choice("isotropic", "ard"),
+        "gamma": POSITIVE | choice("evidence"),
+        "size_prior": number(at_least=0),
+        "max_vectors": integer(at_least=1) | NONE,
+        "n_members": integer(at_least=1) | choice("auto"),
+        "noise": choice("varying", "constant"),
+        "solver": choice("gram", "sequential"),
+        "n_candidates": integer(at_least=1) | choice("all"),
+        "tol": POSITIVE,
+        "patience": integer(at_least=0),
+        "max_iter": integer(at_least=1),
+        "callback": CALLABLE | NONE,
+        "verbose": integer(at_least=0) | BOOLEAN,
         **SHARED_PARAMETERS,
     }
 

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.encoding import Missing
@@ -17,6 +15,7 @@ from isbor.data.stream import further_training, unscaled_where_constant
 from isbor.data.training import ClassWeight, TrainingSet, read_training
 from isbor.estimators.base import all_or_nothing
 from isbor.estimators.kernel_machines import FOLDS, KERNEL_PARAMETERS, Gamma, KernelClassifier
+from isbor.estimators.parameters import POSITIVE, Allowed, choice
 from isbor.kernel.incremental import extend
 from isbor.kernel.kernels import CutScore, Kernel, KernelName
 from isbor.kernel.machine import (
@@ -139,10 +138,10 @@ class ISVOR(KernelClassifier[CutScore]):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "constraints": [StrOptions({"implicit", "adjacent"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "C": POSITIVE,
+        "constraints": choice("implicit", "adjacent"),
+        "tol": POSITIVE,
         **KERNEL_PARAMETERS,
     }
 

@@ -1,13 +1,11 @@
 """What the kernel machines share: a sum of kernels, thresholds of its own, probabilities on top."""
 
 from abc import abstractmethod
-from numbers import Integral, Real
 from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from isbor._core.parallel import Workers, row_blocks
@@ -15,6 +13,7 @@ from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.data.training import TrainingSet, read_training
 from isbor.estimators.base import SHARED_PARAMETERS, OrdinalClassifier
+from isbor.estimators.parameters import BOOLEAN, POSITIVE, Allowed, choice, integer, number
 from isbor.kernel.calibration import Calibration, calibrate, cross_fitted_scores
 from isbor.kernel.kernels import CutScore, Kernel, KernelMachine, KernelName
 from isbor.prediction.decisions import Loss
@@ -29,12 +28,12 @@ Cut = TypeVar("Cut", bound=CutScore)
 
 FOLDS = 5  # of the rows, for probabilities
 
-KERNEL_PARAMETERS: dict[str, list[Any]] = {
-    "kernel": [StrOptions({"rbf", "linear", "poly", "precomputed"})],
-    "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
-    "degree": [Interval(Integral, 1, None, closed="left")],
-    "coef0": [Interval(Real, None, None, closed="neither")],
-    "probability": ["boolean"],
+KERNEL_PARAMETERS: dict[str, Allowed] = {
+    "kernel": choice("rbf", "linear", "poly", "precomputed"),
+    "gamma": POSITIVE | choice("scale"),
+    "degree": integer(at_least=1),
+    "coef0": number(),
+    "probability": BOOLEAN,
     **SHARED_PARAMETERS,
 }
 
@@ -56,7 +55,7 @@ class KernelClassifier(OrdinalClassifier, Generic[Cut]):
     degree: int
     coef0: float
     probability: bool
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = KERNEL_PARAMETERS
+    _allowed: ClassVar[dict[str, Allowed]] = KERNEL_PARAMETERS
 
     thresholds_: FloatArray
     dual_coef_: FloatArray

@@ -1,12 +1,10 @@
 """`SBOR`, the batch sparse Bayesian model."""
 
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback
@@ -14,6 +12,7 @@ from isbor._core.types import LabelArray
 from isbor.data.encoding import Missing
 from isbor.data.training import ClassWeight, read_training
 from isbor.estimators.base import SHARED_PARAMETERS
+from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer
 from isbor.estimators.sparse import SparseClassifier
 from isbor.search.rbf import fit_rbf
 from isbor.search.settings import SearchSettings
@@ -85,12 +84,12 @@ class SBOR(SparseClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "gamma": [StrOptions({"evidence"}), Interval(Real, 0, None, closed="neither")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "callback": [callable, None],
-        "verbose": ["verbose"],
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "gamma": POSITIVE | choice("evidence"),
+        "tol": POSITIVE,
+        "max_iter": integer(at_least=1),
+        "callback": CALLABLE | NONE,
+        "verbose": integer(at_least=0) | BOOLEAN,
         **SHARED_PARAMETERS,
     }
 

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from isbor._core.trace import StopReason
 from isbor._core.types import LabelArray
@@ -16,6 +14,7 @@ from isbor.data.encoding import Missing
 from isbor.data.rows import TrainingRows
 from isbor.data.training import ClassWeight, TrainingSet
 from isbor.estimators.kernel_machines import KERNEL_PARAMETERS, BatchKernelClassifier, Gamma
+from isbor.estimators.parameters import POSITIVE, Allowed, choice, integer
 from isbor.kernel.kernels import Kernel, KernelName
 from isbor.kernel.margins import MarginSolution, margin_problem
 
@@ -113,12 +112,12 @@ class SVOR(BatchKernelClassifier[MarginSolution]):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "constraints": [StrOptions({"implicit", "explicit"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "cache_size": [Interval(Real, 0, None, closed="neither")],
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "C": POSITIVE,
+        "constraints": choice("implicit", "explicit"),
+        "tol": POSITIVE,
+        "max_iter": integer(at_least=1),
+        "cache_size": POSITIVE,
         **KERNEL_PARAMETERS,
     }
 
