@@ -18,7 +18,6 @@ from isbor.plots.two_features import (
     feature_names,
     feature_numbers,
     grid,
-    scores,
     typical_row,
 )
 
@@ -176,7 +175,7 @@ class LatentDisplay:
         display = cls(
             xx=xx,
             yy=yy,
-            score=scores(estimator, points).reshape(xx.shape),
+            score=estimator._encoded_latent(points).reshape(xx.shape),
             thresholds=estimator.thresholds_,
             classes=estimator.classes_,
             vectors=vectors[:, columns],

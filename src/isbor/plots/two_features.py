@@ -1,7 +1,6 @@
 """A model as a function of two of its features: which they are, a grid over them, and the scores there."""
 
 from collections.abc import Sequence
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ __all__ = [
     "feature_names",
     "feature_numbers",
     "grid",
-    "scores",
     "typical_row",
 ]
 
@@ -94,11 +92,3 @@ def grid(shown: FloatArray, resolution: int) -> tuple[FloatArray, FloatArray]:
     axes = np.linspace(low - margin, high + margin, resolution)
     xx, yy = np.meshgrid(axes[:, 0], axes[:, 1])
     return xx, yy
-
-
-def scores(estimator: Any, encoded: FloatArray) -> FloatArray:
-    """Return the latent scores of rows that are encoded already."""
-    reader = copy(estimator)
-    reader._check_rows = lambda rows: rows
-    score: FloatArray = reader.latent(encoded)
-    return score
