@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from isbor._core.types import IntArray, LabelArray
 from isbor.data.labels import encode_labels, rank_labels
-from isbor.plots.common import COLOUR_MAP, check_count, new_axes, require_matplotlib
+from isbor.plots.common import COLOUR, COLOUR_MAP, Display, check_count, require_matplotlib
 from isbor.plots.curves import HISTOGRAM_BARS, CalibrationCurve, Forecast, mean_absolute_gap
 
 if TYPE_CHECKING:
@@ -26,10 +26,9 @@ _FEW_CURVES = 4  # of which all names fit above the diagonal
 _STRIP_SHARE = 0.17  # of the height of the axes, and the gap above it
 _GAP_SHARE = 0.035
 _MARKERS = "osD^vPX"
-_POOLED_COLOUR = "#31688e"
 
 
-class CalibrationDisplay:
+class CalibrationDisplay(Display):
     """Predicted cumulative probabilities against observed frequencies, with intervals.
 
     Make it with `from_estimator` or `from_predictions`, on rows that the model was not fitted to. Each point
@@ -187,20 +186,10 @@ class CalibrationDisplay:
         display = cls(curves=curves, calibration_error=error, confidence=confidence)
         return display.plot(ax=ax)
 
-    def plot(self, ax: "Axes | None" = None) -> Self:
-        """Draw the display.
+    def _figure_size(self) -> tuple[float, float]:
+        return 6.4, 7.0
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        self
-        """
-        require_matplotlib()
-        ax = new_axes(6.4, 7.0) if ax is None else ax
+    def _draw(self, ax: "Axes") -> None:
         colours = self._colours()
         (self.diagonal_,) = ax.plot(
             [0, 1],
@@ -247,16 +236,13 @@ class CalibrationDisplay:
         for text in self.legend_.get_texts():
             text.set_parse_math(False)  # a dollar is a dollar
         self.strip_ = self._draw_strip(ax, colours)
-        self.ax_ = ax
-        self.figure_ = ax.figure
-        return self
 
     def _colours(self) -> list[Any]:
         """Return a colour a curve, dark for the lowest threshold, the lightest still visible on white."""
         from matplotlib import colormaps
 
         if len(self.curves) == 1:
-            return [_POOLED_COLOUR]
+            return [COLOUR]
         return list(colormaps[COLOUR_MAP](np.linspace(0.0, 0.85, len(self.curves))))
 
     def _draw_strip(self, ax: "Axes", colours: list[Any]) -> "Axes":

@@ -29,12 +29,11 @@ from scipy.special import ndtri
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.labels import OrderedLabels
-from isbor.plots.common import shorten
+from isbor.plots.common import SUM_TOLERANCE, shorten
 
 __all__ = ["HISTOGRAM_BARS", "CalibrationCurve", "Forecast", "mean_absolute_gap"]
 
 HISTOGRAM_BARS = 20
-_SUM_TOLERANCE = 1e-4  # of a row of probabilities: loose enough for single precision
 _LABEL_LENGTH = 26
 
 
@@ -112,7 +111,7 @@ def _cumulative(proba: ArrayLike, n_rows: int, classes: LabelArray) -> FloatArra
         )
     sums = table.sum(axis=1)
     # Written so that NaN fails it.
-    if not (table.min() >= -_SUM_TOLERANCE and np.all(np.abs(sums - 1) <= _SUM_TOLERANCE)):
+    if not (table.min() >= -SUM_TOLERANCE and np.all(np.abs(sums - 1) <= SUM_TOLERANCE)):
         raise ValueError(
             f"proba has entries from {table.min():.3g} and rows that sum to between {sums.min():.6g} and "
             f"{sums.max():.6g}; probabilities, none negative and each row summing to 1, are needed. Pass the "

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from isbor._core.types import FloatArray
-from isbor.plots.common import check_count, new_axes, require_matplotlib, shorten
+from isbor.plots.common import COLOUR, SUM_TOLERANCE, Display, check_count, require_matplotlib, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,13 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ["RelevanceDisplay"]
 
-_FEATURE_COLOUR = "#31688e"
 _OTHERS_COLOUR = "#a3a3a3"
 _NAME_LENGTH = 34  # longer names would leave no room for the bars
-_SUM_TOLERANCE = 1e-4  # loose enough for single precision
 
 
-class RelevanceDisplay:
+class RelevanceDisplay(Display):
     """The relevance of the features as bars, largest first.
 
     Make it with `from_estimator` or `from_values`. Relevance is a share: that of all features is one, or
@@ -140,29 +138,17 @@ class RelevanceDisplay:
             bars.append((f"others ({len(others)})", float(self.relevance[others].sum())))
         return bars
 
-    def plot(self, ax: "Axes | None" = None) -> Self:
-        """Draw the display.
+    def _figure_size(self) -> tuple[float, float]:
+        n_bars = min(len(self.names), self.max_features + 1) if np.any(self.relevance) else 3
+        return 7.0, 1.3 + 0.28 * n_bars
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure, as high as the bars need.
-
-        Returns
-        -------
-        self
-        """
-        require_matplotlib()
-        bars = self.bars() if np.any(self.relevance) else []
-        ax = new_axes(7.0, 1.3 + 0.28 * (len(bars) or 3)) if ax is None else ax
-        self.ax_ = ax
-        self.figure_ = ax.figure
+    def _draw(self, ax: "Axes") -> None:
         self.bars_: BarContainer | None = None
         self.labels_: list[Annotation] = []
         self.note_: Text | None = None
         ax.set_title("Relevance of the features")
-        if bars:
-            self._draw_bars(ax, bars)
+        if np.any(self.relevance):
+            self._draw_bars(ax, self.bars())
         else:
             ax.set(xticks=[], yticks=[])
             self.note_ = ax.text(
@@ -174,7 +160,6 @@ class RelevanceDisplay:
                 transform=ax.transAxes,
                 fontsize=12,
             )
-        return self
 
     def _draw_bars(self, ax: "Axes", bars: list[tuple[str, float]]) -> None:
         from matplotlib.ticker import MaxNLocator
@@ -185,7 +170,7 @@ class RelevanceDisplay:
             places,
             [length for _, length in bars],
             height=0.72,
-            color=[_FEATURE_COLOUR if place < n_named else _OTHERS_COLOUR for place in places],
+            color=[COLOUR if place < n_named else _OTHERS_COLOUR for place in places],
         )
         self.bars_ = drawn
         self.labels_ = ax.bar_label(drawn, [_percentage(length) for _, length in bars], padding=4, fontsize=9)
@@ -209,7 +194,7 @@ def _read_shares(relevance: ArrayLike) -> FloatArray:
         )
     total = shares.sum()
     # Written so that NaN fails it.
-    if not (shares.min() >= 0 and (total == 0 or abs(total - 1) <= _SUM_TOLERANCE)):
+    if not (shares.min() >= 0 and (total == 0 or abs(total - 1) <= SUM_TOLERANCE)):
         raise ValueError(
             f"relevance has minimum {shares.min():.3g} and sum {total:.6g}; shares, none negative, that sum "
             "to 1 are needed (or all 0: no feature is relevant). Divide them by their sum."
