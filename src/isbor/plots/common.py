@@ -12,12 +12,12 @@ __all__ = ["COLOUR", "COLOUR_MAP", "SUM_TOLERANCE", "Display", "check_count", "r
 
 # Perceptually uniform, and its lightness alone tells the order: safe for readers with a colour deficiency.
 COLOUR_MAP = "viridis"
-COLOUR = "#31688e"  # of what needs no other
-SUM_TOLERANCE = 1e-4  # of shares or probabilities that sum to one: loose enough for single precision
+COLOUR = "#31688e"  # of bars and single curves
+SUM_TOLERANCE = 1e-4  # for numbers that must sum to one: loose enough for single precision
 
 
 class Display(ABC):
-    """A picture that can be drawn on any axes."""
+    """A plot that can be drawn on any axes."""
 
     ax_: "Axes"
 
@@ -58,7 +58,7 @@ def require_matplotlib() -> None:
         import_module("matplotlib")
     except ImportError as error:
         raise ImportError(
-            'A picture needs matplotlib, which could not be imported. Install it: pip install "isbor[plots]"'
+            'Plots need matplotlib, which could not be imported. Install it: pip install "isbor[plots]"'
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""The latent score over two features."""
+"""`LatentDisplay`: the latent score over two features."""
 
 import textwrap
 from collections.abc import Sequence
@@ -29,11 +29,11 @@ _CHARACTER_WIDTH = 4.6  # of the note, in points
 
 
 class LatentDisplay(Display):
-    """The latent score over two features, with class boundaries and the vectors that it is made of.
+    """The latent score over two features, with class boundaries and relevance or support vectors.
 
-    Make it with `from_estimator`. The score is a filled colour map, the boundaries between classes are the
-    lines on which it equals a threshold, and relevance or support vectors are points, larger for larger
-    weights. Each region carries the label that `predict` gives there.
+    Use `from_estimator` to create it. Colours show the score, lines the class boundaries, where the score
+    equals a threshold, and points the relevance or support vectors, larger for larger weights. Each region
+    is labelled with the class that `predict` returns there.
 
     Parameters
     ----------
@@ -46,24 +46,24 @@ class LatentDisplay(Display):
     classes : ndarray of shape (n_classes,)
         Labels in order.
     vectors : ndarray of shape (n_vectors, 2)
-        The two features shown of the relevance or support vectors.
+        Relevance or support vectors, the two features only.
     coef : ndarray of shape (n_vectors,)
         Their weights in the score.
     vectors_name : str
-        What to call them.
+        Their name in the legend.
     feature_names : sequence of two str
         Names for the axes.
     rows : ndarray of shape (n_rows, 2), default=None
-        Rows to show as small points, if any.
+        Rows to show as small points.
     codes : ndarray of shape (n_rows,), default=None
         Positions of their labels in `classes`.
     note : str, default=""
-        What the picture does not show, such as the values at which other features are held.
+        Text for the legend, such as the values of the features that are not shown.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn; this and the following are there after `plot`.
+        Where it was drawn. This and the following attributes are set by `plot`.
     figure_ : matplotlib Figure
         The figure of `ax_`.
     surface_ : matplotlib QuadMesh
@@ -77,9 +77,9 @@ class LatentDisplay(Display):
     labels_ : list of matplotlib Text
         The labels in the regions.
     colorbar_ : matplotlib Colorbar
-        The key to the colours.
+        The colour bar.
     legend_ : matplotlib Legend or None
-        The key to the points, and the note.
+        The legend, with the note as its title.
 
     Examples
     --------
@@ -132,26 +132,26 @@ class LatentDisplay(Display):
         grid_resolution: int = 200,
         ax: "Axes | None" = None,
     ) -> Self:
-        """Compute the score of a fitted model on a grid, and draw it.
+        """Plot the score of a fitted model.
 
         Parameters
         ----------
         estimator : ISBOR or another estimator of this package
-            A fitted model. The score of a `GPOR` is made of all rows, and none are marked.
+            A fitted model.
         X : array-like of shape (n_samples, n_features)
-            Rows. The grid spans their range. Features that are not shown are held at their mean, or at their
-            most frequent category, as the picture says. A vector is shown at its own two features, whatever
-            its others are; where one of the two was missing, at the mean of the training rows.
+            Rows whose range the plot covers. Features that are not shown are fixed at their mean or most
+            frequent category in X; the legend gives the values. Relevance or support vectors are shown
+            whatever their other features are; where a cell was missing, at the mean of the training rows.
         y : array-like of shape (n_samples,), default=None
-            Labels. If given, the rows are drawn as small points coloured by class, dark for the lowest and
-            light for the highest: a row that the model gets wrong differs from the others of its region.
-            Rows in which a feature that is shown is missing are left out.
+            Labels. If given, rows are drawn as small points coloured by class, darkest for the lowest: a
+            misclassified row differs from the others in its region. Rows in which one of the two features is
+            missing are left out.
         features : tuple of two int or str, default=None
-            Numeric features to show, by number or by name, the horizontal axis first. None shows the two
-            that matter most to the model: by its `feature_relevance_`, or if it has none, by how much the
-            score changes with them.
+            Two numeric features, by column number or name, the horizontal axis first. None chooses those that
+            matter most to the model: by `feature_relevance_`, or without it, by how much the score changes
+            when the feature is taken from another row.
         grid_resolution : int, default=200
-            Points of the grid along each axis.
+            Number of grid points along each axis.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -212,7 +212,7 @@ class LatentDisplay(Display):
         ax.set_xlabel(shorten(self.feature_names[0], _NAME_LENGTH), parse_math=False)
         ax.set_ylabel(shorten(self.feature_names[1], _NAME_LENGTH), parse_math=False)
         ax.set_title("Latent score and predicted classes")
-        self.figure_.canvas.figure.draw_without_rendering()  # so that sizes are known
+        self.figure_.canvas.figure.draw_without_rendering()  # to know sizes
         self.legend_ = self._draw_legend(ax)
         self.labels_ = self._draw_labels(ax)
 
@@ -234,13 +234,13 @@ class LatentDisplay(Display):
     def _draw_boundaries(self, ax: "Axes") -> "QuadContourSet | None":
         from matplotlib.patheffects import withStroke
 
-        # Thresholds that the score does not cross have no line, and without any matplotlib would warn.
+        # Matplotlib warns if no level is crossed.
         crossed = np.unique(self.thresholds)
         crossed = crossed[(crossed > self.score.min()) & (crossed < self.score.max())]
         if not crossed.size:
             return None
-        # White on a dark seam, so that the lines show on the light and the dark end of the map.
-        seam = withStroke(linewidth=2.6, foreground="black")
+        # White with a black outline, to be visible on light and dark colours.
+        outline = withStroke(linewidth=2.6, foreground="black")
         boundaries = ax.contour(
             self.xx,
             self.yy,
@@ -250,9 +250,9 @@ class LatentDisplay(Display):
             linewidths=1.3,
             linestyles="solid",  # by default negative levels are dashed
         )
-        boundaries.set_path_effects([seam])
+        boundaries.set_path_effects([outline])
         self.colorbar_.add_lines(boundaries)
-        self.colorbar_.lines[-1].set_path_effects([seam])
+        self.colorbar_.lines[-1].set_path_effects([outline])
         return boundaries
 
     def _draw_legend(self, ax: "Axes") -> "Legend | None":
@@ -261,13 +261,11 @@ class LatentDisplay(Display):
         handles, names = ax.get_legend_handles_labels()
         if not (handles or self.note):
             return None
-        note = [
-            textwrap.fill(line, int(_size_in_points(ax)[0] / _CHARACTER_WIDTH))
-            for line in self.note.splitlines()
-        ]
+        width = max(int(_size_in_points(ax)[0] / _CHARACTER_WIDTH), 12)
+        note = "\n".join(textwrap.fill(line, width) for line in self.note.splitlines())
         place: dict[str, Any] = {"loc": "lower left", "alignment": "left"}
         if self.figure_.get_layout_engine() is not None:
-            # There will be room below the axes and the name of the feature, where it does not cover the map.
+            # Below the axes and their label, where the layout makes room for it.
             below = ScaledTranslation(0.0, -32 / 72, self.figure_.dpi_scale_trans)
             place = {
                 "loc": "upper center",
@@ -279,7 +277,7 @@ class LatentDisplay(Display):
         legend = ax.legend(
             handles,
             names,
-            title="\n".join(note) or None,
+            title=note or None,
             title_fontsize="small",
             fontsize="small",
             handletextpad=0.2,
@@ -316,14 +314,14 @@ class LatentDisplay(Display):
 def _check_latent_model(estimator: Any) -> None:
     if not hasattr(estimator, "latent"):
         raise TypeError(
-            f"{type(estimator).__name__} has no latent score; a fitted estimator of isbor is needed. Of a "
-            "pipeline, pass the last step, and X as that step sees it."
+            f"{type(estimator).__name__} has no latent score; a fitted estimator of isbor is needed. For a "
+            "pipeline, pass its last step, and X as transformed by the steps before."
         )
     check_is_fitted(estimator)
 
 
 def _vectors_of(estimator: Any) -> tuple[FloatArray, FloatArray, str]:
-    """Return the rows that the score is made of, if it is of some only, their weights, and their name."""
+    """Return the model's relevance or support vectors, if any, their weights, and their name."""
     if hasattr(estimator, "relevance_vectors_"):
         return estimator.relevance_vectors_, estimator.coef_, "relevance vectors"
     if hasattr(estimator, "support_vectors_"):
@@ -337,7 +335,7 @@ def _size_in_points(ax: "Axes") -> tuple[float, float]:
 
 
 def _near(xx: FloatArray, yy: FloatArray, points: FloatArray, share: float) -> NDArray[np.bool_]:
-    """Return which places of the grid are within a share of its width and height of any of the points."""
+    """Return which grid points are close to any of the points: within a share of the width and height."""
     near = np.zeros(xx.shape, dtype=np.bool_)
     for x, y in points:
         near |= np.hypot((xx - x) / np.ptp(xx), (yy - y) / np.ptp(yy)) < share
@@ -345,7 +343,7 @@ def _near(xx: FloatArray, yy: FloatArray, points: FloatArray, share: float) -> N
 
 
 def _marker_areas(coef: FloatArray) -> FloatArray:
-    """Return marker areas in points², in proportion to the size of the weights above a visible minimum."""
+    """Return marker areas in points²: a visible minimum plus a part proportional to the absolute weight."""
     size = np.abs(coef)
     largest = size.max(initial=np.finfo(np.float64).tiny)  # in case there are none
     areas: FloatArray = 40.0 + 110.0 * size / largest

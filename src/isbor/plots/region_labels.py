@@ -14,7 +14,7 @@ from isbor.plots.common import shorten
 __all__ = ["Label", "place_labels"]
 
 _ENOUGH = 0.03  # of the side of the grid: the distance from its edges that a region's label needs
-_LONGEST, _LINE = 36, 18  # characters of a label and of a line of it
+_LONGEST, _LINE = 36, 18  # characters in a label, and in a line of it
 _SHORT = 6  # characters; longer names are set smaller
 # In font sizes: the width of a bold character, the height of a line, and the box around the text.
 _CHARACTER, _LINE_HEIGHT, _PADDING = 0.68, 1.2, 0.6
@@ -45,33 +45,33 @@ def place_labels(
     names : of the classes
     frame : width and height of the grid in the picture, in points
     """
-    codes = np.unique(predicted).tolist()
-    texts = {code: textwrap.fill(shorten(names[code], _LONGEST), _LINE) for code in codes}
-    size = 12.0 if max(map(len, texts.values())) <= _SHORT else 9.0
-    reach = {code: _reach(text, size, frame, len(predicted)) for code, text in texts.items()}
+    n = len(predicted)
+    texts = [textwrap.fill(shorten(name, _LONGEST), _LINE) for name in names]
+    size = 12.0 if max(map(len, texts)) <= _SHORT else 9.0
+    half = [_half_extent(text, size) * n / np.array(frame)[::-1] for text in texts]
     placed: list[tuple[int, IntArray]] = []
     for code, room, is_needed in _regions(predicted, free):
-        margin = reach[code]
-        inside = ~_beyond(len(predicted), margin)
+        margin = np.minimum(half[code], 0.5 * (n - 1))
+        inside = _rectangle(n, np.full(2, 0.5 * (n - 1)), 0.5 * (n - 1) - margin)
         apart = inside.copy()
         for other, spot in placed:
-            apart &= _beyond(len(predicted), margin + reach[other], spot)
-        least = 0.0 if is_needed else _ENOUGH * len(predicted)
-        for allowed in (apart, inside, True)[: 3 if is_needed else 1]:
+            apart &= ~_rectangle(n, spot, half[code] + half[other])
+        for allowed in (apart, inside, True) if is_needed else (apart,):
             candidates = np.where(allowed, room, 0.0)
-            if candidates.max() > least:
+            if candidates.max() > (0.0 if is_needed else _ENOUGH * n):
                 spot = np.array(np.unravel_index(np.argmax(candidates), room.shape))
-                placed.append((code, np.clip(spot, margin, len(predicted) - 1 - margin).astype(np.intp)))
+                placed.append((code, np.clip(spot, margin, n - 1 - margin).astype(np.intp)))
                 break
     return [Label(texts[code], size, int(row), int(column)) for code, (row, column) in placed]
 
 
 def _regions(predicted: IntArray, free: NDArray[np.bool_]) -> list[tuple[int, FloatArray, bool]]:
-    """Return class, distances from the edges, (n, n), and whether it is the roomiest of its class.
+    """Return the regions: class, distance of each point from the edges, and whether it must be named.
 
-    Those come first, the tightest at the head, because it has the least choice; then the others.
+    The roomiest region of a class must be named. These come first, the tightest ahead, because it has the
+    least choice; then the others, the roomiest ahead.
     """
-    found = []
+    needed, others = [], []
     for code in np.unique(predicted).tolist():
         regions, n_regions = ndimage.label(predicted == code)
         # The padding counts the frame of the picture as an edge.
@@ -79,24 +79,25 @@ def _regions(predicted: IntArray, free: NDArray[np.bool_]) -> list[tuple[int, Fl
         if not room.any():
             room = np.where(predicted == code, 1.0, 0.0)
         most = ndimage.maximum(room, regions, range(1, n_regions + 1))
-        roomiest = int(np.argmax(most))
-        found += [(code, np.where(regions == k + 1, room, 0.0), k == roomiest) for k in range(n_regions)]
-    return sorted(found, key=lambda region: (not region[2], region[1].max() * (1 if region[2] else -1)))
+        for k in range(n_regions):
+            if k == np.argmax(most):
+                needed.append((code, np.where(regions == k + 1, room, 0.0), True))
+            elif most[k] > _ENOUGH * len(predicted):
+                others.append((code, np.where(regions == k + 1, room, 0.0), False))
+    needed.sort(key=lambda region: region[1].max())
+    others.sort(key=lambda region: -region[1].max())
+    return needed + others
 
 
-def _reach(text: str, size: float, frame: tuple[float, float], n: int) -> FloatArray:
-    """Return half the height and half the width of a label, in steps of the grid."""
+def _half_extent(text: str, size: float) -> FloatArray:
+    """Return half the height and half the width of a label in points."""
     lines = text.split("\n")
-    height = size * (_LINE_HEIGHT * len(lines) + _PADDING)
-    width = size * (_CHARACTER * max(map(len, lines)) + _PADDING)
-    return np.minimum(0.5 * n * np.array([height / frame[1], width / frame[0]]), 0.5 * (n - 1))
+    extent = np.array([_LINE_HEIGHT * len(lines), _CHARACTER * max(map(len, lines))]) + _PADDING
+    return 0.5 * size * extent
 
 
-def _beyond(n: int, reach: FloatArray, spot: IntArray | None = None) -> NDArray[np.bool_]:
-    """Return which points of the grid are farther from a point, or nearer to the frame, than the reach."""
-    if spot is None:
-        beyond = [np.minimum(np.arange(n), np.arange(n)[::-1]) < least for least in reach]
-    else:
-        beyond = [np.abs(np.arange(n) - place) > least for place, least in zip(spot, reach, strict=True)]
-    either: NDArray[np.bool_] = beyond[0][:, np.newaxis] | beyond[1]
-    return either
+def _rectangle(n: int, centre: FloatArray | IntArray, half: FloatArray) -> NDArray[np.bool_]:
+    """Return which points of a grid lie in a rectangle."""
+    rows, columns = (np.abs(np.arange(n) - c) <= h for c, h in zip(centre, half, strict=True))
+    both: NDArray[np.bool_] = rows[:, np.newaxis] & columns
+    return both
