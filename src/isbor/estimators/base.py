@@ -92,7 +92,8 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Predictions of a fitted score.
 
     A subclass sets `classes_`, `n_jobs`, `_encoding` (how tables become matrices), `_model` (the latent
-    score), and `_cuts` (its thresholds, all levels).
+    score), `_cuts` (its thresholds, all levels), and `_centre` and `_unit` if scores are reported in other
+    units.
     """
 
     classes_: LabelArray
@@ -102,6 +103,8 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
     _encoding: TableEncoding
     _model: LatentModel
     _cuts: FloatArray
+    _centre: float = 0.0  # scores are reported as (score - centre)/unit
+    _unit: float = 1.0
     _allowed: ClassVar[dict[str, Allowed]] = SHARED_PARAMETERS
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -191,24 +194,20 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _map_rows(self, X: ArrayLike, function: Callable[[Latent], A]) -> A:
         check_is_fitted(self)
-        rows = self._check_rows(X)
+        return self._map_encoded(self._encoding(self, X), function)
+
+    def _map_encoded(self, rows: FloatArray, function: Callable[[Latent], A]) -> A:
         n_columns = 10 * len(self.classes_)  # results and temporaries have a column a class
         with Workers(self.n_jobs) as workers:
             return map_latent(self._model, rows, function, workers, n_columns)
 
-    def _check_rows(self, X: object) -> FloatArray:
-        """Return a table like that of training as a matrix of finite numbers."""
-        return self._encoding(self, X)
+    def _encoded_latent(self, rows: FloatArray) -> FloatArray:
+        """Return what `latent` returns, for rows that are already encoded."""
+        return (self._map_encoded(rows, lambda latent: latent.mean) - self._centre) / self._unit
 
 
 class LatentClassifier(OrdinalClassifier):
-    """Predictions of a fitted latent Gaussian.
-
-    A subclass sets, besides, `_centre` and `_unit`, with which scores are reported: (score - centre)/unit.
-    """
-
-    _centre: float
-    _unit: float
+    """Predictions of a fitted latent Gaussian."""
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict P(y = k) for each row, columns as in `classes_`.
