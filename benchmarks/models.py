@@ -12,7 +12,7 @@ from skordinal.classifiers import SVOR, LogisticAT
 
 from benchmarks.report import number, progress, seconds
 from isbor._core.types import FloatArray, IntArray
-from isbor.experiments.models import BoostedTrees
+from isbor.experiments.description.baselines import BoostedTrees
 from isbor.metrics import accuracy, log_loss, mean_absolute_error, ranked_probability_score
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.protocol import MODELS, TRAINING_ROWS
 from benchmarks.results import MEASURES, Key, Store
-from isbor.experiments.record_files import read_record_lines
+from isbor.experiments.running.record_files import read_record_lines
 
 __all__ = ["borrow_records"]
 

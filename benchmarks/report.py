@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from threadpoolctl import threadpool_info
 
-from isbor.experiments.machine import machine_facts, package_versions
+from isbor.experiments.running.machine import machine_facts, package_versions
 
 __all__ = ["number", "print_machine", "print_table", "print_target", "progress", "seconds"]
 

@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from benchmarks.results import MEASURES, Key, Paired, Store, mean_of, paired
-from isbor.experiments import Results, load_study
-from isbor.experiments.measure import measure
-from isbor.experiments.record_files import record_lines
+from isbor.experiments import load_study
+from isbor.experiments.running.measure import measure
+from isbor.experiments.running.record_files import record_lines
 
 KEY = Key("paper", "bs", "ISBOR()", split=3, label="new")
 
@@ -165,10 +165,10 @@ def test_fits_of_the_study_stand_for_those_of_the_protocol(protocol, tmp_path):
     from benchmarks.records import borrow_records
 
     study = replace(load_study("benchmarks").only(["isbor-evidence", "gpor"], ["bs"]), splits=1)
-    kept, other = study.cells()
+    kept, other = study.jobs()
     records = {kept.key: measure(kept), other.key: replace(measure(kept), model="gpor")}
     file = tmp_path / "records.jsonl"
-    file.write_text(record_lines(Results.of(study, records)))
+    file.write_text(record_lines(records))
     data, ours = protocol.load_set("bs"), protocol.MODELS["isbor-rbf"]
     fitted, taken = Store(tmp_path / "fitted"), Store(tmp_path / "taken")
     protocol.run_splits(fitted, "paper", data, [ours], n_train=468, n_splits=1)
