@@ -60,6 +60,8 @@ class Model:
     searched_by: str = ""  # import path of an estimator that finds the same labels in less time
     inputs: Inputs = "table"  # "numbers": categories one-hot, missing marked, columns standardised
     digest: str = ""  # of the estimator's source, where it is a file beside a description
+    rows_at_most: int | None = None  # training rows that it can take: the first of them; None: all
+    splits_at_most: int | None = None  # of a model that takes long; None: all
 
     def __post_init__(self) -> None:
         for name, points in self.grid.items():
