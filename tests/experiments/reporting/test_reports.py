@@ -373,6 +373,21 @@ def test_one_set_in_several_sizes_is_one_set():
     assert friedman_of(results_of(experiment(tasks=sizes), errors)) is None
 
 
+def test_a_model_with_the_solution_of_another_is_not_ranked_beside_it():
+    names = ("isbor", "svor", "isvor", "isvor-adjacent")
+    tasks = tuple(Task(name, name.upper(), BenchmarkData(name), Holdout(100)) for name in ("swd", "bs"))
+    study = Experiment("p", "P", tuple(CATALOGUE[name] for name in names), tasks, 2)
+    errors = {(task.name, name): [0.1 * k, 0.1 * k] for task in tasks for k, name in enumerate(names)}
+    tables = study_tables(results_of(study, errors))
+    ranked = ["ISBOR", "SVOR", "ISVOR (paper's constraints)"]
+    for name in ("ranks", "wilcoxon"):
+        assert [row[0] for row in rows(tables[name])] == ranked
+        assert tables[name].notes[-1] == "ISVOR is left out: it has the same solution as SVOR."
+    assert [row[0] for row in rows(tables["mae"])] == ["ISBOR", "SVOR", "ISVOR", ranked[-1]]
+    other = replace(study, models=(*study.models[:2], replace(CATALOGUE["isvor"], parameters={"tol": 0.1})))
+    assert other.distinct_models == other.models  # other parameters, perhaps another solution
+
+
 def corrected_p(differences, share):
     """Nadeau and Bengio's test by its formula."""
     d = np.asarray(differences)

@@ -35,7 +35,7 @@ def friedman_of(results: Results) -> Friedman | None:
     try:
         return friedman(
             {name: errors[name] for name in last.values()},
-            [model.name for model in results.experiment.models],
+            [model.name for model in results.experiment.distinct_models],
             _LEVEL,
         )
     except ValueError:
@@ -45,7 +45,7 @@ def friedman_of(results: Results) -> Friedman | None:
 def tallies(results: Results) -> Table:
     """Return wins, draws and losses by Wilcoxon's test on the mean absolute error."""
     experiment = results.experiment
-    models = [model.name for model in experiment.models]
+    models = [model.name for model in experiment.distinct_models]
     tests = pair_tests(results.errors(), models, _LEVEL)
     found = tally_pairs(tests, models)
     level = _LEVEL / (len(models) * (len(models) - 1))
@@ -64,20 +64,23 @@ def tallies(results: Results) -> Table:
         notes.append(f"Some pairs share {fewest} splits, too few for a significant difference.")
     rows = tuple(
         (Entry(model.title), *(Entry(str(count)) for count in astuple(found[model.name])))
-        for model in experiment.models
+        for model in experiment.distinct_models
     )
     return Table(
-        "Significant differences in mean absolute error", ("", "wins", "draws", "losses"), rows, tuple(notes)
+        "Significant differences in mean absolute error",
+        ("", "wins", "draws", "losses"),
+        rows,
+        (*notes, *_left_out(experiment)),
     )
 
 
 def tests_of_first(results: Results) -> Table:
     """Return how the first model differs from each other on each data set, with Wilcoxon's test."""
     experiment = results.experiment
-    first, *others = experiment.models
+    first, *others = experiment.distinct_models
     tests = {
         (test.task, test.second): test
-        for test in pair_tests(results.errors(), [model.name for model in experiment.models], _LEVEL)
+        for test in pair_tests(results.errors(), [model.name for model in experiment.distinct_models], _LEVEL)
         if test.first == first.name and not np.isnan(test.p_value)
     }
     rows = tuple(
@@ -96,6 +99,7 @@ def tests_of_first(results: Results) -> Table:
             f"Below zero {first.title} is better. In brackets: p-values of signed-rank tests on common "
             f"splits; in bold what counts when all pairs of models are compared. {DASH}: unfinished or "
             "missing runs.",
+            *_left_out(experiment),
         ),
     )
 
@@ -151,8 +155,18 @@ def mean_ranks(found: Friedman, experiment: Experiment) -> Table:
             f"differ whose mean ranks are more than {found.critical_difference:.2f} apart.",
             "Ranks are by means over the splits that all models without unfinished runs share; models with "
             "unfinished runs share the last ranks. Data sets on which a model was not run do not count.",
+            *_left_out(experiment),
         ),
     )
+
+
+def _left_out(experiment: Experiment) -> list[str]:
+    titles = {model.name: model.title for model in experiment.models}
+    return [
+        f"{model.title} is left out: it has the same solution as {titles[model.same_as]}."
+        for model in experiment.models
+        if model not in experiment.distinct_models
+    ]
 
 
 def _difference(test: PairTest | None) -> Entry:
