@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Protocol
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -25,20 +25,15 @@ from rich.table import Table
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
-from isbor._core.parallel import Workers
 from isbor._core.trace import Step
 from isbor._core.types import FloatArray, IntArray
-from isbor.data.labels import encode_labels
-from isbor.data.rows import canonical_rows
 from isbor.datasets import SADDLE_THRESHOLDS, make_saddle, saddle_labels
 from isbor.estimators import ISBOR
-from isbor.inference.expansion import expand, streamed
-from isbor.inference.mode import find_mode, starting_thresholds
+from isbor.estimators.linear import OrderedProbit
 from isbor.metrics import accuracy, mean_absolute_error, ranked_probability_score
 from isbor.plots import LatentDisplay, require_matplotlib
-from isbor.prediction.probabilities import Score, class_probabilities
 
-__all__ = ["LEAST_ROWS", "Demo", "LinearOrderedProbit", "Outcome", "check_request", "run_demo"]
+__all__ = ["LEAST_ROWS", "Demo", "Outcome", "check_request", "run_demo"]
 
 LEAST_ROWS = 100  # to fit to: with fewer, one of the five classes may be missing
 _LARGEST_SEED = 2**32 - 1  # scikit-learn takes no larger one
@@ -120,7 +115,7 @@ def run_demo(
         trees = HistGradientBoostingClassifier(random_state=seed)
         of_trees = _assess("Gradient-boosted trees", trees, X, y, X_test, y_test)
         report("Linear ordered probit")
-        linear = _assess("Linear ordered probit", LinearOrderedProbit(), X, y, X_test, y_test)
+        linear = _assess("Linear ordered probit", OrderedProbit(n_jobs=1), X, y, X_test, y_test)
     model.callback = None  # it reports to a line that is gone
     n_trees = trees.n_iter_ * trees.n_trees_per_iteration_
     found = Demo(
@@ -192,45 +187,6 @@ class _Classifier(Protocol):
     def fit(self, X: FloatArray, y: IntArray) -> object: ...
 
     def predict_proba(self, X: FloatArray) -> FloatArray: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _LinearBasis:
-    """The features themselves as basis functions."""
-
-    n_features: int
-
-    def __len__(self) -> int:
-        return self.n_features
-
-    def __call__(self, X: FloatArray) -> FloatArray:
-        return X.copy()  # the caller scales it in place
-
-
-class LinearOrderedProbit:
-    """The textbook model: a linear score, cut by thresholds under Gaussian noise.
-
-    It is our own likelihood with the features as basis functions and no prior on their slopes.
-    """
-
-    def fit(self, X: FloatArray, y: IntArray) -> Self:
-        """Fit slopes and thresholds."""
-        rows, self._scaling = canonical_rows(X, encode_labels(y).codes, np.ones(len(X)))
-        n_features = X.shape[1]
-        basis = _LinearBasis(n_features)
-        with Workers(1) as workers:
-            self._mode = find_mode(
-                lambda w, b: expand(rows, streamed(rows, basis), w, b, workers),
-                alpha=np.zeros(n_features),
-                weights=np.zeros(n_features),
-                thresholds=starting_thresholds(rows.y, rows.weight),
-            )
-        return self
-
-    def predict_proba(self, X: FloatArray) -> FloatArray:
-        """Return P(y = k) at the fitted slopes and thresholds, shape (n, n_classes)."""
-        score = self._scaling(X) @ self._mode.weights
-        return class_probabilities(Score(score, np.zeros(len(X)), np.ones(len(X))), self._mode.thresholds)
 
 
 def _median_labels(proba: FloatArray) -> IntArray:

@@ -191,6 +191,17 @@ class Experiment:
                 raise ValueError(f"{task.title} cannot be learned from: {error}") from error
 
     @property
+    def distinct_models(self) -> tuple[Model, ...]:
+        """The models without those that have the same solution as another one."""
+        by_name = {model.name: model for model in self.models}
+
+        def repeats(model: Model) -> bool:
+            other = by_name.get(model.same_as)
+            return other is not None and (other.parameters, other.grid) == (model.parameters, model.grid)
+
+        return tuple(model for model in self.models if not repeats(model))
+
+    @property
     def grows(self) -> bool:
         """Whether the tasks are one data set with several numbers of training rows."""
         return (

@@ -84,8 +84,8 @@ def load_study(name: str, *, quick: bool = False) -> Experiment:
     >>> study = load_study("benchmarks")
     >>> [task.name for task in study.tasks]
     ['bs', 'swd', 'marketing', 'bank', 'computer', 'calhouse', 'census']
-    >>> len(study.jobs())  # 7 sets, 8 models, 20 splits
-    1120
+    >>> len(study.jobs())  # 7 sets, 9 models, 20 splits
+    1260
     """
     if name in STUDIES:
         text = (
@@ -241,6 +241,7 @@ def _model(name: str, content: Any, where: str, directory: Path) -> Model:
         section.take("searched_by", str, base.searched_by if base else ""),
         inputs,
         file_digest(module) if module.is_file() else "",
+        base.same_as if base else "",
     )
     section.finish()
     return model

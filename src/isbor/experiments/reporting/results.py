@@ -1,5 +1,6 @@
 """The records of an experiment, by task, model and split."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -39,16 +40,15 @@ class Results:
         return {split: value for split, value in found.items() if value is not None}
 
     def errors(self, name: str = "mae") -> Errors:
-        """Return a metric by task, model and split, for tests; models that were not run are left out."""
+        """Return a metric by task, model and split, for tests: NaN for an unfinished run."""
         return {
             task.name: {
                 model.name: {
-                    record.split: record.metrics[name]
-                    for record in self.finished(task.name, model.name)
-                    if name in record.metrics
+                    record.split: record.metrics[name] if record.ok else math.nan
+                    for record in self.records[task.name, model.name]
+                    if name in record.metrics or not record.ok
                 }
                 for model in self.experiment.models
-                if self.records[task.name, model.name]
             }
             for task in self.experiment.tasks
         }

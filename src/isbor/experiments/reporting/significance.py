@@ -2,7 +2,9 @@ r"""Tests that compare models over splits and over tasks. An error is better the
 
 *Pairs of models on one task.* Wilcoxon's signed-rank test, two-sided: the ranks of the absolute differences,
 zeros left out, are summed by sign; if the models are alike, either sign of each has probability 1/2. The
-p-value is exact, with ties too. The level is divided by :math:`k(k-1)` for k models (Li & de Rijke, 2018).
+p-value is exact, with ties too. The level is divided by :math:`k(k-1)` for k models. As in the paper (Li &
+de Rijke, 2018), a model with an unfinished run loses without a test to a model that finished all its runs. If
+both have unfinished runs, it is a draw.
 
 *All models over N tasks.* Ranks :math:`r_{ij}` of the mean errors on each task, tied ones shared, with means
 :math:`R_j` and :math:`\bar r = (k+1)/2` (Friedman; Iman & Davenport, 1980; Demšar, 2006):
@@ -19,7 +21,7 @@ studentised range divided by √2.
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, TypeAlias
@@ -43,7 +45,7 @@ __all__ = [
     "tally_pairs",
 ]
 
-# By task, model and split. A split that a model did not finish is left out, as is a model that was not run.
+# By task, model and split. NaN is an unfinished run. Splits and models that were not run are left out.
 Errors: TypeAlias = Mapping[str, Mapping[str, Mapping[int, float]]]
 Outcome: TypeAlias = Literal["win", "draw", "loss"]
 
@@ -53,12 +55,12 @@ _DIGITS = 12  # decimals, of the largest error as unit, in which errors may diff
 
 @dataclass(frozen=True, slots=True)
 class PairTest:
-    """Two models on one task; NaN where they have no split in common."""
+    """Two models on one task; NaN where no test was made."""
 
     task: str
     first: str
     second: str
-    n_splits: int  # that both have finished
+    n_splits: int  # that both were run on and finished
     mean_difference: float  # error of the first less that of the second
     p_value: float
     outcome: Outcome  # for the first
@@ -73,10 +75,10 @@ class Tally:
     losses: int
 
 
-def tally_pairs(errors: Errors, models: Sequence[str], level: float = 0.1) -> dict[str, Tally]:
-    """Return how often each model wins, draws and loses in `pair_tests`."""
+def tally_pairs(tests: Iterable[PairTest], models: Sequence[str]) -> dict[str, Tally]:
+    """Return how often each model wins, draws and loses in these tests."""
     counts = {model: Counter[Outcome]() for model in models}
-    for test in pair_tests(errors, models, level):
+    for test in tests:
         counts[test.first][test.outcome] += 1
         counts[test.second][_FOR_THE_OTHER[test.outcome]] += 1
     return {model: Tally(count["win"], count["draw"], count["loss"]) for model, count in counts.items()}
@@ -86,19 +88,18 @@ def pair_tests(errors: Errors, models: Sequence[str], level: float = 0.1) -> tup
     """Return the tests of all pairs of models, each pair once, on each task.
 
     The winner of a significant test has the larger sum of ranks; rarely, that is not the smaller mean error.
-    A model that has finished no split of a task loses there to all that have finished one; one that was not
-    run there is not compared.
+    A test is made on the splits that two models have in common, if both finished all their runs. If only one
+    did, it wins; if neither did, it is a draw. A model that was not run on a task is not compared there.
     """
-    _check_models(models)
+    _check(errors, models)
     threshold = level / (len(models) * (len(models) - 1))
     tests: list[PairTest] = []
-    for task in errors:
-        finished = _finished(errors, task, models)
-        for first, second in combinations([model for model in models if model in errors[task]], 2):
-            a, b = finished.get(first, {}), finished.get(second, {})
-            splits = sorted(a.keys() & b.keys())
-            mean, p_value, outcome = math.nan, math.nan, _outcome(bool(a) - bool(b))
-            if splits:
+    for task, by_model in errors.items():
+        for first, second in combinations([model for model in models if by_model.get(model)], 2):
+            a, b = by_model[first], by_model[second]
+            splits = [split for split in sorted(a.keys() & b.keys()) if not math.isnan(a[split] + b[split])]
+            mean, p_value, outcome = math.nan, math.nan, _outcome(_complete(a) - _complete(b))
+            if splits and _complete(a) and _complete(b):
                 x, y = np.array([a[split] for split in splits]), np.array([b[split] for split in splits])
                 mean = float(np.mean(x - y))
                 p_value, advantage = _signed_rank_test(_differences(y, x))
@@ -149,21 +150,21 @@ class Friedman:
 def friedman(errors: Errors, models: Sequence[str], level: float = 0.1) -> Friedman:
     """Test whether models differ over tasks.
 
-    Means are over the splits that all models with any split on the task have finished; models with none share
-    the last ranks. A task without such a split, or on which a model was not run, does not count. The p-value
-    is at least the probability that ranks in random order agree as well as they can: with few tasks F would
-    promise more.
+    Means are over the splits that all models without unfinished runs have in common; models with unfinished
+    runs share the last ranks. A task without such a split, or on which a model was not run, does not count.
+    The p-value is at least the probability that ranks in random order agree as well as they can: with few
+    tasks F would promise more.
     """
-    _check_models(models)
-    run_by_all = [task for task in errors if all(model in errors[task] for model in models)]
-    ranked = [_ranks(_finished(errors, task, models), models) for task in run_by_all]
+    _check(errors, models)
+    run_by_all = [by_model for by_model in errors.values() if all(by_model.get(model) for model in models)]
+    ranked = [_ranks([by_model[model] for model in models]) for by_model in run_by_all]
     rows = [ranks for ranks in ranked if ranks is not None]
     n, k = len(rows), len(models)
     if n < 2:
         raise ValueError(
-            f"{n} of {len(errors)} task(s) have a split that all models have finished that have any; the "
-            "Friedman test needs at least 2. "
-            "Add tasks, or compare the models on one task with pair_tests."
+            f"{n} of {len(errors)} task(s) were run by all models and have a split that all complete models "
+            "share; the Friedman test needs at least 2. Add tasks, or compare the models on one task with "
+            "pair_tests."
         )
     ranks = np.array(rows)
     # N times the sums of squares: of halves of whole numbers, so that they are zero where they should be.
@@ -188,33 +189,34 @@ def nemenyi_quantile(n_models: int, level: float) -> float:
     return float(stats.studentized_range.ppf(1.0 - level, n_models, np.inf)) / math.sqrt(2.0)
 
 
-def _check_models(models: Sequence[str]) -> None:
+def _check(errors: Errors, models: Sequence[str]) -> None:
     if len(models) < 2 or len(set(models)) < len(models):
         raise ValueError(f"models are {list(models)}; at least 2, each named once, are needed to compare.")
+    for task, by_model in errors.items():
+        for model, by_split in by_model.items():
+            for split, error in by_split.items():
+                if math.isinf(error):
+                    raise ValueError(
+                        f"The error of {model} on split {split} of {task} is {error}; a finite number is "
+                        "needed, or NaN for an unfinished run."
+                    )
 
 
-def _finished(errors: Errors, task: str, models: Sequence[str]) -> dict[str, Mapping[int, float]]:
-    """Return the errors on a task of the models that have any."""
-    found = {model: errors[task][model] for model in models if errors[task].get(model)}
-    for model, by_split in found.items():
-        for split, error in by_split.items():
-            if not math.isfinite(error):
-                raise ValueError(
-                    f"The error of {model} on split {split} of {task} is {error}; errors must be finite. "
-                    "Leave out splits that did not finish."
-                )
-    return found
+def _complete(by_split: Mapping[int, float]) -> bool:
+    """Return whether no run is unfinished."""
+    return not any(map(math.isnan, by_split.values()))
 
 
-def _ranks(finished: Mapping[str, Mapping[int, float]], models: Sequence[str]) -> FloatArray | None:
+def _ranks(by_model: Sequence[Mapping[int, float]]) -> FloatArray | None:
     """Return the ranks of the mean errors on a task over common splits, None if there is no such split."""
-    splits = set.intersection(*(set(by_split) for by_split in finished.values())) if finished else set()
+    complete = [by_split for by_split in by_model if _complete(by_split)]
+    splits = set.intersection(*(set(by_split) for by_split in complete)) if complete else set()
     if not splits:
         return None
-    means = np.full(len(models), np.inf)
-    for k, model in enumerate(models):
-        if model in finished:
-            means[k] = math.fsum(finished[model][split] for split in splits) / len(splits)
+    means = np.full(len(by_model), np.inf)
+    for k, by_split in enumerate(by_model):
+        if _complete(by_split):
+            means[k] = math.fsum(by_split[split] for split in splits) / len(splits)
     unit = float(np.max(np.abs(means[np.isfinite(means)]))) or 1.0
     ranks: FloatArray = stats.rankdata(np.round(means / unit, _DIGITS))
     return ranks

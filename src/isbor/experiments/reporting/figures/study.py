@@ -71,12 +71,12 @@ def study_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
 
 def _error_figure(results: Results) -> "dict[str, tuple[Figure, str]]":
     experiment, errors = results.experiment, results.errors()
-    if not any(of_model for of_task in errors.values() for of_model in of_task.values()):
+    if not results.counts["ok"]:
         return {}
     shown = {
         task.title: {
             model.title: [
-                errors[task.name].get(model.name, {}).get(split, np.nan) for split in range(experiment.splits)
+                errors[task.name][model.name].get(split, np.nan) for split in range(experiment.splits)
             ]
             for model in experiment.models
         }

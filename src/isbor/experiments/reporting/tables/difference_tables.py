@@ -19,7 +19,7 @@ from isbor.experiments.reporting.significance import (
     smallest_p,
     tally_pairs,
 )
-from isbor.experiments.reporting.tables.quantities import MAE_DIGITS, Quantity
+from isbor.experiments.reporting.tables.quantities import MAE, MAE_DIGITS, Quantity
 from isbor.experiments.reporting.tables.table import DASH, Entry, Table, number
 
 __all__ = ["against_first", "differences", "friedman_of", "mean_ranks", "tallies", "tests_of_first"]
@@ -37,7 +37,7 @@ def friedman_of(results: Results) -> Friedman | None:
     try:
         return friedman(
             {name: errors[name] for name in last.values()},
-            [model.name for model in results.experiment.models],
+            [model.name for model in results.experiment.distinct_models],
             _LEVEL,
         )
     except ValueError:
@@ -47,42 +47,43 @@ def friedman_of(results: Results) -> Friedman | None:
 def tallies(results: Results) -> Table:
     """Return wins, draws and losses by Wilcoxon's test on the mean absolute error."""
     experiment = results.experiment
-    models = [model.name for model in experiment.models]
-    errors = results.errors()
-    found = tally_pairs(errors, models, _LEVEL)
+    models = [model.name for model in experiment.distinct_models]
+    tests = pair_tests(results.errors(), models, _LEVEL)
+    found = tally_pairs(tests, models)
     level = _LEVEL / (len(models) * (len(models) - 1))
     notes = [
         f"Signed-rank tests of all pairs of models on each data set; a p-value of at most {_LEVEL:g}/"
-        f"{len(models) * (len(models) - 1)} = {level:.2g} counts. Who was run and has no result loses to who "
-        "has one."
+        f"{len(models) * (len(models) - 1)} = {level:.2g} counts. As in the paper, a model with unfinished "
+        "runs loses to one without; two with unfinished runs draw."
     ]
     if smallest_p(experiment.splits) > level:
         notes.append(
             f"On {experiment.splits} splits no p-value is below {smallest_p(experiment.splits):.2g}: only "
-            "failures can decide."
+            "unfinished runs can decide."
         )
-    fewest = min(
-        (len(of_model) for of_task in errors.values() for of_model in of_task.values() if of_model), default=0
-    )
+    fewest = min((test.n_splits for test in tests if not np.isnan(test.p_value)), default=0)
     if 0 < fewest < experiment.splits and smallest_p(fewest) > level >= smallest_p(experiment.splits):
-        notes.append(f"Some models have {fewest} splits, too few for a significant difference.")
+        notes.append(f"Some pairs share {fewest} splits, too few for a significant difference.")
     rows = tuple(
         (Entry(model.title), *(Entry(str(count)) for count in astuple(found[model.name])))
-        for model in experiment.models
+        for model in experiment.distinct_models
     )
     return Table(
-        "Significant differences in mean absolute error", ("", "wins", "draws", "losses"), rows, tuple(notes)
+        "Significant differences in mean absolute error",
+        ("", "wins", "draws", "losses"),
+        rows,
+        (*notes, *_left_out(experiment)),
     )
 
 
 def tests_of_first(results: Results) -> Table:
     """Return how the first model differs from each other on each data set, with Wilcoxon's test."""
     experiment = results.experiment
-    first, *others = experiment.models
+    first, *others = experiment.distinct_models
     tests = {
         (test.task, test.second): test
-        for test in pair_tests(results.errors(), [model.name for model in experiment.models], _LEVEL)
-        if test.first == first.name and test.n_splits
+        for test in pair_tests(results.errors(), [model.name for model in experiment.distinct_models], _LEVEL)
+        if test.first == first.name and not np.isnan(test.p_value)
     }
     rows = tuple(
         (
@@ -98,7 +99,9 @@ def tests_of_first(results: Results) -> Table:
         rows,
         (
             f"Below zero {first.title} is better. In brackets: p-values of signed-rank tests on common "
-            f"splits; in bold what counts when all pairs of models are compared. {DASH}: no common split.",
+            f"splits; in bold what counts when all pairs of models are compared. {DASH}: unfinished or "
+            "missing runs.",
+            *_left_out(experiment),
         ),
     )
 
@@ -106,12 +109,10 @@ def tests_of_first(results: Results) -> Table:
 def differences(results: Results) -> Table:
     """Return the differences of all pairs on each cross-validated task, with corrected t-tests."""
     experiment = results.experiment
-    errors = results.errors()
     rows = []
     for task in experiment.tasks:
         for first, second in combinations(experiment.models, 2):
-            ours, theirs = (errors[task.name].get(model.name, {}) for model in (first, second))
-            found = paired_difference(ours, theirs, _test_over_train(results, task)) if ours else None
+            found = _paired(results, task, first, second, MAE)
             if found is None:
                 continue
             better = {"win": first.title, "draw": DASH, "loss": second.title}
@@ -197,9 +198,9 @@ def mean_ranks(found: Friedman, experiment: Experiment) -> Table:
             f"Friedman's test over {found.n_tasks} data sets (Iman and Davenport's F = {statistic}, p = "
             f"{found.p_value:.2g}): the models {outcome} at the level {found.level:g}. By Nemenyi's test two "
             f"differ whose mean ranks are more than {found.critical_difference:.2f} apart.",
-            "Ranks are by means over the splits that all models with a result on a data set have; models "
-            "that have none share the last ranks. Data sets without such a split, or on which a model was "
-            "not run, do not count.",
+            "Ranks are by means over the splits that all models without unfinished runs share; models with "
+            "unfinished runs share the last ranks. Data sets on which a model was not run do not count.",
+            *_left_out(experiment),
         ),
     )
 
@@ -216,6 +217,15 @@ def _with_errors(difference: PairedDifference | None) -> str:
         return DASH
     error, corrected = (number(value, 4) for value in (difference.error, difference.corrected_error))
     return f"{difference.mean:+.4f} ± {error} ({corrected}) {difference.outcome}"
+
+
+def _left_out(experiment: Experiment) -> list[str]:
+    titles = {model.name: model.title for model in experiment.models}
+    return [
+        f"{model.title} is left out: it has the same solution as {titles[model.same_as]}."
+        for model in experiment.models
+        if model not in experiment.distinct_models
+    ]
 
 
 def _difference(test: PairTest | None) -> Entry:

@@ -19,7 +19,10 @@ from isbor.experiments.reporting.tables.table import DASH, Entry, Table
 
 __all__ = ["beside_the_paper", "is_of_the_paper"]
 
-_OURS = {"isbor-cv": ("isbor-cv", "isbor-evidence", "isbor")}  # where several models of ours stand for one
+_OURS = {  # where several models of ours stand for one
+    "isbor-cv": ("isbor-cv", "isbor-evidence", "isbor"),
+    "isvor": ("isvor-adjacent", "isvor"),
+}
 _PUBLISHED: Mapping[str, tuple[Mapping[str, Mapping[str, object]], Quantity]] = {
     "MAE": (PAPER_MAE, replace(MAE, show=deviating(2))),
     "vectors": (PAPER_VECTORS, VECTORS),
@@ -46,7 +49,7 @@ def beside_the_paper(results: Results) -> Table:
             present = [by_name[one] for one in _OURS.get(name, (name,)) if one in by_name]
             if not present:
                 continue
-            system = "ISBOR" if name == "isbor-cv" else by_name[name].title
+            system = name.removesuffix("-cv").upper()
             printed = (_printed(values.get(task.name)) for task in experiment.tasks)
             rows.append((Entry(what), Entry(f"{system}, paper"), *printed))
             rows += [

@@ -47,7 +47,7 @@ def study_tables(results: Results) -> dict[str, Table]:
     else:
         tables["mae"] = by_task(results, MAE, show_all=True)
         tables |= {name: by_task(results, quantity) for name, quantity in _BY_TASK.items()}
-    if len(experiment.models) > 1:
+    if len(experiment.distinct_models) > 1:
         if experiment.cross_validated:
             tables["differences"] = differences(results)
         else:

@@ -1,0 +1,184 @@
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import brentq, minimize
+from scipy.special import ndtr, ndtri
+from scipy.stats import norm
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from isbor.estimators.linear import OrderedProbit
+from tests.estimators.hard_problems import named_problems, random_problem
+
+
+def expected_failures(estimator):
+    return {
+        "check_classifiers_classes": "Strings without an order are refused on purpose.",
+        "check_classifiers_train": "predict is the median of predict_proba, not its argmax.",
+    }
+
+
+@parametrize_with_checks([OrderedProbit()], expected_failed_checks=expected_failures)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def draw(n, seed=0):
+    """Rows on scales of their own, and labels of an ordered probit on them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal([3.0, -1.0, 500.0], [2.0, 0.5, 100.0], size=(n, 3))
+    score = X @ [0.4, -1.5, 0.003]
+    return X, np.searchsorted([3.0, 3.9, 5.1], score + rng.normal(size=n))
+
+
+def probabilities(score, thresholds):
+    """P(y = k) of a probit, (n, r)."""
+    return np.diff(ndtr(thresholds - score[:, np.newaxis]), axis=1, prepend=0.0, append=1.0)
+
+
+def with_lapses(p, n):
+    return (1 - 1 / (n + 2)) * p + 1 / (n + 2) / p.shape[1]
+
+
+# --- The fit against others --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_it_maximises_the_likelihood(weighted):
+    X, y = draw(400)
+    weight = np.random.default_rng(1).integers(1, 4, 400) / 2 if weighted else np.ones(400)
+    model = OrderedProbit().fit(X, y, sample_weight=weight)
+
+    # On standardised columns; thresholds as the first and the logarithms of the gaps, which stay in order.
+    centre, spread = X.mean(axis=0), X.std(axis=0)
+
+    def thresholds(parameters):
+        return parameters[3] + np.append(0.0, np.exp(parameters[4:])).cumsum()
+
+    def loss(parameters):
+        p = probabilities((X - centre) / spread @ parameters[:3], thresholds(parameters))
+        return -np.average(np.log(np.maximum(p[np.arange(400), y], 1e-300)), weights=weight)
+
+    best = minimize(loss, np.zeros(6), jac="3-point", method="BFGS", options={"gtol": 1e-8}).x
+    slopes = best[:3] / spread
+    assert_allclose(model.coef_, slopes, rtol=1e-4)
+    assert_allclose(model.thresholds_, thresholds(best) + centre @ slopes, rtol=1e-4)
+
+
+def test_one_binary_column_gives_the_quantiles_of_the_frequencies():
+    x = np.repeat([0.0, 1.0], 50)
+    y = np.concatenate([np.arange(50) < 10, np.arange(50) < 35])  # 20 % and 70 %
+    model = OrderedProbit().fit(x[:, np.newaxis], y)
+    assert_allclose(model.thresholds_, -ndtri([0.2]), atol=1e-6)
+    assert_allclose(model.coef_, [ndtri(0.7) - ndtri(0.2)], atol=1e-6)
+    p = with_lapses(np.array([[0.8, 0.2], [0.3, 0.7]]), 100)
+    assert_allclose(model.predict_proba([[0.0], [1.0]]), p, atol=1e-6)
+
+
+def test_without_information_it_predicts_the_class_frequencies():
+    y = np.repeat([1, 2, 3], [20, 30, 50])
+    model = OrderedProbit().fit(np.full((100, 2), 7.0), y)
+    assert_array_equal(model.coef_, [0.0, 0.0])
+    assert_allclose(model.thresholds_, ndtri([0.2, 0.5]), atol=1e-6)
+    assert_allclose(
+        model.predict_proba([[7.0, 9.0]]), with_lapses(np.array([[0.2, 0.3, 0.5]]), 100), atol=1e-6
+    )
+
+
+def test_the_prior_keeps_separable_data_finite():
+    """Two rows, one on each side: w maximises the mean of ln Ψ(w) - 0.5e-8 w²."""
+    model = OrderedProbit().fit([[-1.0], [1.0]], [0, 1])
+    w = brentq(lambda w: norm.pdf(w) / ndtr(w) - 1e-8 * w, 1, 10)
+    assert_allclose(model.coef_, [w], rtol=1e-5)
+    assert_allclose(model.thresholds_, [0.0], atol=1e-9)
+
+
+def test_more_columns_than_rows():
+    """The slopes are where the gradient of the likelihood equals that of the prior."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 50)), np.arange(20) % 2
+    model = OrderedProbit().fit(X, y)
+    z = (X @ model.coef_ - model.thresholds_) * (2 * y - 1)
+    spread = X.std(axis=0)
+    gradient = ((X - X.mean(axis=0)) / spread).T @ ((2 * y - 1) * np.exp(norm.logpdf(z) - norm.logcdf(z)))
+    assert_allclose(gradient / 20, 1e-8 * model.coef_ * spread, rtol=1e-3)
+
+
+# --- What it reads and reports -----------------------------------------------------------------------------
+
+
+def test_attributes_describe_the_predictions():
+    X, y = draw(300)
+    names = np.array(["low", "mid", "high", "top"])
+    model = OrderedProbit(classes=list(names)).fit(X, names[y])
+    assert_allclose(model.latent(X), X @ model.coef_, rtol=1e-9)
+    p = probabilities(X @ model.coef_, model.thresholds_)
+    assert_allclose(model.predict_proba(X), with_lapses(p, 300), atol=1e-12)
+    assert_array_equal(model.predict(X), names[(p.cumsum(axis=1) < 0.5).sum(axis=1)])
+
+
+def test_the_slopes_of_a_category_are_its_frequencies_around_their_mean():
+    frame = pd.DataFrame({"color": np.repeat(["blue", "green", "red"], 40)})
+    y = np.concatenate([np.arange(40) < 8, np.arange(40) < 20, np.arange(40) < 36])
+    model = OrderedProbit().fit(frame, y)
+    quantiles = ndtri([0.2, 0.5, 0.9])
+    assert model.column_names_.tolist()[:3] == ["color=blue", "color=green", "color=red"]
+    assert_allclose(model.coef_, [*(quantiles - quantiles.mean()), 0.0], atol=1e-5)
+    assert_allclose(model.thresholds_, [-quantiles.mean()], atol=1e-5)
+    unseen = model.predict_proba(pd.DataFrame({"color": ["white"]}))
+    assert_allclose(unseen[0, 1], with_lapses(ndtr(quantiles.mean())[None, None], 120)[0, 0], atol=0.01)
+
+
+def test_a_missing_cell_is_the_mean_and_a_column_that_marks_it():
+    X, y = draw(200)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame.loc[::5, "b"] = np.nan
+    model = OrderedProbit().fit(frame, y)
+    marked = np.column_stack(
+        [frame["a"], frame["b"].fillna(frame["b"].mean()), frame["b"].isna(), frame["c"]]
+    )
+    filled = OrderedProbit().fit(marked, y)
+    assert_allclose(model.coef_, filled.coef_, rtol=1e-6)
+    assert_allclose(model.predict_proba(frame), filled.predict_proba(marked), rtol=1e-6)
+
+
+def test_weights_are_repetitions_and_only_their_ratios_matter():
+    X, y = draw(100)
+    times = np.random.default_rng(0).integers(0, 4, 100)
+    weighted = OrderedProbit().fit(X, y, sample_weight=times)
+    order = np.random.default_rng(1).permutation(times.sum())
+    repeated = OrderedProbit().fit(np.repeat(X, times, axis=0)[order], np.repeat(y, times)[order])
+    assert_array_equal(weighted.predict_proba(X), repeated.predict_proba(X))
+    light = OrderedProbit().fit(X, y, sample_weight=1e-6 * times)
+    assert_allclose(light.coef_, weighted.coef_, rtol=1e-5)
+
+
+def test_a_level_without_rows_is_possible_but_rare():
+    X, y = draw(300)
+    model = OrderedProbit(classes=[0, 1, 1.5, 2, 3, 4]).fit(X, y)
+    p = model.predict_proba(X)
+    assert np.all((p[:, [2, 5]] > 0) & (p[:, [2, 5]] < 0.02))
+    assert_allclose(p[:, [0, 1, 3, 4]], OrderedProbit().fit(X, y).predict_proba(X), atol=0.01)
+
+
+# --- Hard problems -----------------------------------------------------------------------------------------
+
+
+def check(model, X):
+    p = model.predict_proba(X)
+    assert_allclose(p.sum(axis=1), 1.0)
+    assert np.all(p >= 0)
+    for value in (model.coef_, model.latent(X), model.thresholds_, model.predict_log_proba(X)):
+        assert np.all(np.isfinite(value))
+    assert np.all(np.diff(model.thresholds_) >= 0)
+
+
+@pytest.mark.parametrize(("X", "y"), [pytest.param(X, y, id=name) for name, X, y in named_problems()])
+def test_named_problem(X, y):
+    check(OrderedProbit().fit(X, y), X)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_problem(seed):
+    X, y, weight = random_problem(seed)
+    check(OrderedProbit().fit(X, y, weight), X)
