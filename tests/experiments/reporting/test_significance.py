@@ -11,7 +11,6 @@ from scipy import stats
 from isbor.experiments.reporting.significance import (
     Friedman,
     Tally,
-    corrected_t_test,
     friedman,
     nemenyi_quantile,
     pair_tests,
@@ -333,35 +332,6 @@ def test_groups_are_as_large_as_the_critical_difference_allows(ranks, groups):
     assert Friedman(tuple("abcd"), ranks, 5, 1.0, 0.5, 1.0, 0.1).groups() == groups
 
 
-# Repeated splits
-
-
-def test_the_corrected_test_is_the_plain_one_with_a_larger_variance():
-    d = np.random.default_rng(0).normal(0.5, 1.0, size=10)
-    t = stats.ttest_1samp(d, 0.0).statistic * math.sqrt((1 / 10) / (1 / 10 + 1 / 9))
-    assert_allclose(corrected_t_test(d, 0.1), 2 * stats.t.sf(abs(t), 9), rtol=1e-12)
-    assert_allclose(corrected_t_test(-d, 0.1), corrected_t_test(d, 0.1), rtol=1e-12)
-
-
-def test_two_splits_have_an_arctangent():
-    """One degree of freedom: Cauchy. Mean 2, variance 2, factor 1/2 + 1: t = 2/√3."""
-    assert_allclose(
-        corrected_t_test([1.0, 3.0], 0.5), 1 - 2 / math.pi * math.atan(2 / math.sqrt(3)), rtol=1e-12
-    )
-
-
-def test_more_training_rows_in_common_make_a_difference_less_sure():
-    d = [0.1, 0.3, 0.2, 0.25]
-    assert corrected_t_test(d, 0.1) < corrected_t_test(d, 0.3) < corrected_t_test(d, 0.5)
-
-
-def test_differences_without_a_spread():
-    assert corrected_t_test([0.0] * 5, 0.2) == 1.0
-    assert corrected_t_test([0.5] * 5, 0.2) == 0.0
-    assert math.isnan(corrected_t_test([0.5], 0.2))
-    assert math.isnan(corrected_t_test([], 0.2))
-
-
 # What cannot be compared
 
 
@@ -375,5 +345,3 @@ def test_what_cannot_be_compared_is_named():
         friedman(errors | {"none": {}}, MODELS)
     with pytest.raises(ValueError, match="error of b on split 3 of t is inf"):
         pair_tests({"t": {"a": {3: 0.1}, "b": {3: math.inf}}}, ["a", "b"])
-    with pytest.raises(ValueError, match="test_share is 1.0"):
-        corrected_t_test([0.1, 0.2], 1.0)

@@ -8,7 +8,7 @@ fewer splits or a choice of models leave the jobs as they are.
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TypeVar
 
@@ -84,6 +84,7 @@ class Job:
                 dict(self.model.parameters),
                 self.model.inputs,
                 *([self.model.digest] if self.model.digest else []),
+                *([self.model.rows_at_most] if self.model.rows_at_most else []),
             ],
             "grid": {name: list(values) for name, values in self.model.grid.items()},
             "search": self._searched if self.model.grid else [],
@@ -117,6 +118,7 @@ class Experiment:
     search: Search = field(default_factory=Search)
     limits: Limits = field(default_factory=Limits)
     about: str = ""  # what a report says of it
+    variants: Mapping[tuple[str, str], Model] = field(default_factory=dict)  # see `model_on`
 
     def __post_init__(self) -> None:
         for what, items in (("model", self.models), ("data set", self.tasks)):
@@ -151,8 +153,13 @@ class Experiment:
             Job(model, task, split, self.seed, self.search)
             for split in range(self.splits)
             for task in self.tasks
-            for model in self.models
+            for model in (self.model_on(task, model) for model in self.models)
+            if model.splits_at_most is None or split < model.splits_at_most
         )
+
+    def model_on(self, task: Task, model: Model) -> Model:
+        """Return the model, or what `variants` has for it on this task, by both names: another grid, say."""
+        return self.variants.get((task.name, model.name), model)
 
     def only(self, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None) -> "Experiment":
         """Return the experiment with some of its models and data sets, named in any order."""
@@ -164,7 +171,7 @@ class Experiment:
 
     def check(self) -> None:
         """Raise an error if a job could not even begin, for want of an estimator or of data."""
-        for model in self.models:
+        for model in (self.model_on(task, model) for task in self.tasks for model in self.models):
             parameters = {**model.parameters, **{name: values[0] for name, values in model.grid.items()}}
             make_estimator(model.estimator, parameters)
             if model.grid:

@@ -62,6 +62,8 @@ class Model:
     inputs: Inputs = "table"  # "numbers": categories one-hot, missing marked, columns standardised
     digest: str = ""  # of the estimator's source, where it is a file beside a description
     same_as: str = ""  # a model that has the same solution, given the same parameters and grid
+    rows_at_most: int | None = None  # training rows that it can take: the first of them; None: all
+    splits_at_most: int | None = None  # of a model that takes long; None: all
 
     def __post_init__(self) -> None:
         for name, points in self.grid.items():

@@ -6,6 +6,7 @@ functions of the seed and of s alone.
 """
 
 import hashlib
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +28,10 @@ __all__ = [
     "CrossValidation",
     "Data",
     "Holdout",
+    "ImportedData",
     "Saddle",
     "Scheme",
+    "Share",
     "Source",
     "TableFile",
     "Task",
@@ -165,7 +168,20 @@ class TableFile:
         return np.array([place[text] for text in texts], dtype=np.intp), np.array(self.order)
 
 
-Source = Saddle | BenchmarkData | TableFile
+@dataclass(frozen=True, slots=True)
+class ImportedData:
+    """Data of a function that takes a name and returns features and labels."""
+
+    function: str  # "package.module:function"
+    name: str
+
+    def load(self) -> Data:
+        """Call the function."""
+        module, _, function = self.function.partition(":")
+        return _encoded(*getattr(importlib.import_module(module), function)(self.name))
+
+
+Source = Saddle | BenchmarkData | TableFile | ImportedData
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +206,29 @@ class Holdout:
         order = np.random.default_rng(seed + split).permutation(len(y))
         end = None if self.test_at_most is None else self.train + self.test_at_most
         return order[: self.train], order[self.train : end]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of the rows, at random, to train on, and others to test on."""
+
+    train: float = 0.7
+    train_at_most: int | None = None
+    test_at_most: int | None = None  # None: all others
+
+    def check(self, data: Data, name: str) -> None:
+        """Raise a ValueError if the data cannot be split so."""
+        if not 0.0 < self.train < 1.0:
+            raise ValueError(f"{self.train} of the rows of {name} are to train; a share below 1 is needed.")
+        self._rows(len(data)).check(data, name)
+
+    def split(self, y: IntArray, split: int, seed: int) -> tuple[IntArray, IntArray]:
+        """Return training and test rows."""
+        return self._rows(len(y)).split(y, split, seed)
+
+    def _rows(self, n_rows: int) -> Holdout:
+        train = round(self.train * n_rows)
+        return Holdout(min(train, self.train_at_most or train), self.test_at_most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +258,7 @@ class CrossValidation:
         return train, test
 
 
-Scheme = Holdout | CrossValidation
+Scheme = Holdout | Share | CrossValidation
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@
 
     [[tasks]]
     data = "swd"                             # one of the seven sets, or "saddle"
-    train = 750                              # rows to train on, or a list of numbers
+    train = 750                              # rows to train on, a list of numbers, or a share such as 0.7
 
     [[tasks]]
     file = "grades.csv"                      # a table of one's own, beside the description
@@ -38,6 +38,7 @@
 """
 
 import difflib
+import importlib
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
@@ -51,6 +52,7 @@ from isbor.experiments.description.tasks import (
     CrossValidation,
     Holdout,
     Saddle,
+    Share,
     TableFile,
     Task,
     file_digest,
@@ -73,7 +75,7 @@ def load_study(name: str, *, quick: bool = False) -> Experiment:
     Parameters
     ----------
     name : str
-        "synthetic", "benchmarks", or the path of a TOML file.
+        "synthetic", "benchmarks", the path of a TOML file, or "package.module:NAME" of an Experiment.
     quick : bool
         A smaller version that takes minutes.
 
@@ -94,11 +96,13 @@ def load_study(name: str, *, quick: bool = False) -> Experiment:
         return read_description(text, f"{name}.toml", quick=quick)
     path = Path(name)
     if path.suffix.lower() != ".toml":
+        if ":" in name:
+            return _imported(name, quick=quick)
         close = difflib.get_close_matches(name, STUDIES, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise ValueError(
             f"There is no study {name!r}.{hint} The studies are {' and '.join(STUDIES)}; a description of "
-            "one's own is a .toml file."
+            "one's own is a .toml file, or an Experiment in a module: package.module:NAME."
         )
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {name!r}.")
@@ -107,6 +111,19 @@ def load_study(name: str, *, quick: bool = False) -> Experiment:
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} is not text in UTF-8 ({error.reason}); save it as such.") from error
     return read_description(text, path.name, directory=path.parent, quick=quick)
+
+
+def _imported(name: str, *, quick: bool) -> Experiment:
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"The experiment {name!r} cannot be imported ({error}). Check its name.") from error
+    if not isinstance(found, Experiment):
+        raise ValueError(f"{name!r} is a {type(found).__name__}; an Experiment is needed.")
+    if quick:
+        raise ValueError(f"{name!r} is an Experiment in a module, of which there is no quick version.")
+    return found
 
 
 def read_description(text: str, where: str, *, directory: Path = Path(), quick: bool = False) -> Experiment:
@@ -276,9 +293,11 @@ def _task(
         if folds < 2:
             raise ValueError(f"{section.where}: 'folds' is {folds}; at least 2 are needed.")
         return [Task(name, title, source, CrossValidation(folds))]
-    train = section.take("train", (int, list))
+    train = section.take("train", (int, float, list))
     n_test = section.take("test_at_most", int, test_at_most)
     n_test = None if n_test is None else _capped(n_test, test_at_most)
+    if isinstance(train, float):
+        return [Task(name, title, source, Share(train, train_at_most, n_test))]
     if not isinstance(train, list):
         return [Task(name, title, source, Holdout(_capped(train, train_at_most), n_test))]
     _check_sizes(train, section.where)

@@ -17,10 +17,6 @@ F is what is reported, on :math:`k-1` and :math:`(k-1)(N-1)` degrees of freedom:
 near its limit and finds too little with few. Both are corrected for ties by the sum over all ranks. Two mean
 ranks differ where they are more than :math:`q \sqrt{k(k+1)/(6N)}` apart (Nemenyi), q a quantile of the
 studentised range divided by √2.
-
-*Repeated splits of one table.* They share training rows, so a t-test on n differences takes their mean to be
-surer than it is. Its variance is :math:`(1/n + n_\mathrm{test}/n_\mathrm{train})\, s^2`
-(Nadeau & Bengio, 2003).
 """
 
 import math
@@ -41,7 +37,6 @@ __all__ = [
     "Outcome",
     "PairTest",
     "Tally",
-    "corrected_t_test",
     "friedman",
     "nemenyi_quantile",
     "pair_tests",
@@ -192,24 +187,6 @@ def friedman(errors: Errors, models: Sequence[str], level: float = 0.1) -> Fried
 def nemenyi_quantile(n_models: int, level: float) -> float:
     """Return q of the critical difference, the table 5(a) of Demšar (2006)."""
     return float(stats.studentized_range.ppf(1.0 - level, n_models, np.inf)) / math.sqrt(2.0)
-
-
-def corrected_t_test(differences: Sequence[float] | FloatArray, test_share: float) -> float:
-    """Return the two-sided p-value of a mean of zero, of differences on repeated splits of one table.
-
-    `test_share` is the share of the rows that is tested on, 0.1 for tenfold cross-validation. A single
-    difference has no p-value: NaN.
-    """
-    if not 0.0 < test_share < 1.0:
-        raise ValueError(f"test_share is {test_share}; it is the share of rows tested on, between 0 and 1.")
-    d = np.asarray(differences, dtype=np.float64)
-    if len(d) < 2:
-        return math.nan
-    mean = float(d.mean())
-    error = math.sqrt((1.0 / len(d) + test_share / (1.0 - test_share)) * float(d.var(ddof=1)))
-    if error == 0.0:
-        return 1.0 if mean == 0.0 else 0.0
-    return float(2.0 * stats.t.sf(abs(mean) / error, len(d) - 1))
 
 
 def _check(errors: Errors, models: Sequence[str]) -> None:

@@ -27,7 +27,7 @@ from isbor.metrics import (
     ranked_probability_score,
 )
 
-__all__ = ["CALIBRATION_BINS", "measure"]
+__all__ = ["CALIBRATION_BINS", "kept_vectors", "measure"]
 
 CALIBRATION_BINS = 10  # of equal width
 
@@ -36,6 +36,7 @@ def measure(job: Job) -> Record:
     """Compute a job; errors of the model are the caller's."""
     data = job.task.load()
     train, test = job.task.scheme.split(data.y, job.split, job.seed)
+    train = train[: job.model.rows_at_most]
     X, X_test = _inputs(job.model, data, train, test)
     y, y_test = data.y[train], data.y[test]
     n_classes = len(data.classes)
@@ -59,7 +60,7 @@ def measure(job: Job) -> Record:
         n_train=len(y),
         n_test=len(y_test),
         metrics=_metrics(y_test, predicted, proba, n_classes),
-        vectors=_vectors(estimator),
+        vectors=kept_vectors(estimator),
         parameters={**chosen, **_learned(estimator)},
         calibration=() if proba is None else _calibration(y_test, proba),
         seconds={
@@ -139,7 +140,7 @@ def _calibration(y: IntArray, proba: FloatArray) -> tuple[tuple[float, float, fl
     return tuple((float(n), float(p), float(o)) for n, p, o in zip(*sums, strict=True))
 
 
-def _vectors(estimator: Any) -> int | None:
+def kept_vectors(estimator: Any) -> int | None:
     """Return how many rows or functions a prediction needs, None for a model that has no such number."""
     for name in ("relevance_vectors_", "support_"):
         if hasattr(estimator, name):

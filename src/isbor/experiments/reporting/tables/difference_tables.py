@@ -1,26 +1,28 @@
 """Tables of tests: which differences between models are more than chance."""
 
+from collections.abc import Mapping
 from dataclasses import astuple
 from itertools import combinations
 
 import numpy as np
 
 from isbor.experiments.description.experiment import Experiment
+from isbor.experiments.description.models import Model
 from isbor.experiments.description.tasks import CrossValidation, Task
+from isbor.experiments.reporting.paired import LEVEL, PairedDifference, paired_difference
 from isbor.experiments.reporting.results import Results
 from isbor.experiments.reporting.significance import (
     Friedman,
     PairTest,
-    corrected_t_test,
     friedman,
     pair_tests,
     smallest_p,
     tally_pairs,
 )
-from isbor.experiments.reporting.tables.quantities import MAE, MAE_DIGITS
-from isbor.experiments.reporting.tables.table import DASH, Entry, Table
+from isbor.experiments.reporting.tables.quantities import MAE, MAE_DIGITS, Quantity
+from isbor.experiments.reporting.tables.table import DASH, Entry, Table, number
 
-__all__ = ["differences", "friedman_of", "mean_ranks", "tallies", "tests_of_first"]
+__all__ = ["against_first", "differences", "friedman_of", "mean_ranks", "tallies", "tests_of_first"]
 
 _LEVEL = 0.1  # of significance, as in the paper
 
@@ -110,19 +112,17 @@ def differences(results: Results) -> Table:
     rows = []
     for task in experiment.tasks:
         for first, second in combinations(experiment.models, 2):
-            ours, theirs = (results.by_split(task.name, model.name, MAE.of) for model in (first, second))
-            common = sorted(ours.keys() & theirs.keys())
-            if not common:
+            found = _paired(results, task, first, second, MAE)
+            if found is None:
                 continue
-            difference = np.array([ours[split] - theirs[split] for split in common])
-            p_value = corrected_t_test(difference, _test_share(results, task))
+            better = {"win": first.title, "draw": DASH, "loss": second.title}
             rows.append(
                 (
                     Entry(f"{first.title} less {second.title}"),
                     *([Entry(task.title)] if len(experiment.tasks) > 1 else []),
-                    Entry(f"{difference.mean():+.{MAE_DIGITS}f}"),
-                    Entry(DASH if np.isnan(p_value) else f"{p_value:.2g}"),
-                    Entry(_verdict(float(difference.mean()), p_value, first.title, second.title)),
+                    Entry(f"{found.mean:+.{MAE_DIGITS}f}"),
+                    Entry(DASH if np.isnan(found.p_value) else f"{found.p_value:.2g}"),
+                    Entry(better[found.outcome]),
                 )
             )
     header = ("", *(["data"] if len(experiment.tasks) > 1 else []), "MAE", "p-value", "better")
@@ -131,10 +131,55 @@ def differences(results: Results) -> Table:
         header,
         tuple(rows),
         (
-            f"t-tests corrected for training rows that folds share (Nadeau & Bengio); at most {_LEVEL / 2:g} "
+            f"t-tests corrected for training rows that folds share (Nadeau & Bengio); at most {LEVEL:g} "
             "counts, and many pairs make some small p-values likely by chance.",
         ),
         n_text=len(header) - 3,
+    )
+
+
+def against_first(results: Results, quantities: Mapping[str, Quantity]) -> Table:
+    """Return the first model less each other on each data set, with corrected errors, and how often it wins.
+
+    Parameters
+    ----------
+    results : Results
+        What is compared.
+    quantities : mapping
+        Errors to compare, by the heads of their columns.
+    """
+    first, *others = results.experiment.models
+    rows: list[tuple[Entry, ...]] = []
+    outcomes: dict[tuple[str, str], list[str]] = {}
+    for task in results.experiment.tasks:
+        for other in others:
+            found = {
+                head: _paired(results, task, first, other, quantity) for head, quantity in quantities.items()
+            }
+            known = {head: difference for head, difference in found.items() if difference is not None}
+            if known:
+                n_splits = max(difference.n_splits for difference in known.values())
+                entries = (Entry(_with_errors(difference)) for difference in found.values())
+                rows.append((Entry(task.title), Entry(other.title), Entry(str(n_splits)), *entries))
+            for head, difference in known.items():
+                outcomes.setdefault((other.title, head), []).append(difference.outcome)
+    for other in others:
+        counts = [
+            "/".join(str(counted.count(outcome)) for outcome in ("win", "draw", "loss")) if counted else DASH
+            for counted in (outcomes.get((other.title, head), []) for head in quantities)
+        ]
+        if set(counts) != {DASH}:
+            rows.append((Entry("wins/draws/losses"), Entry(other.title), Entry(""), *map(Entry, counts)))
+    return Table(
+        f"{first.title} less the others",
+        ("data", "against", "splits", *quantities),
+        tuple(rows),
+        (
+            "Mean over common splits ± its standard error; in brackets the standard error corrected for the "
+            f"rows that splits share (Nadeau & Bengio, 2003). A win or loss has p ≤ {LEVEL:g} in the t-test "
+            "with the corrected error; no correction is made for the number of tests.",
+        ),
+        n_text=2,
     )
 
 
@@ -169,6 +214,20 @@ def _left_out(experiment: Experiment) -> list[str]:
     ]
 
 
+def _paired(
+    results: Results, task: Task, first: Model, second: Model, quantity: Quantity
+) -> PairedDifference | None:
+    ours, theirs = (results.by_split(task.name, model.name, quantity.of) for model in (first, second))
+    return paired_difference(ours, theirs, _test_over_train(results, task)) if ours and theirs else None
+
+
+def _with_errors(difference: PairedDifference | None) -> str:
+    if difference is None:
+        return DASH
+    error, corrected = (number(value, 4) for value in (difference.error, difference.corrected_error))
+    return f"{difference.mean:+.4f} ± {error} ({corrected}) {difference.outcome}"
+
+
 def _difference(test: PairTest | None) -> Entry:
     if test is None:
         return Entry(DASH)
@@ -176,17 +235,11 @@ def _difference(test: PairTest | None) -> Entry:
     return Entry(text, "" if test.outcome == "draw" else "best")
 
 
-def _test_share(results: Results, task: Task) -> float:
-    """Return the share of the rows in use that a split tests on."""
+def _test_over_train(results: Results, task: Task) -> float:
+    """Return the test rows of a split divided by its training rows, of which a model may not take all."""
     if isinstance(task.scheme, CrossValidation):
-        return 1.0 / task.scheme.folds
-    found = next(
+        return 1.0 / (task.scheme.folds - 1)
+    found = [
         record for model in results.experiment.models for record in results.finished(task.name, model.name)
-    )
-    return found.n_test / (found.n_train + found.n_test)
-
-
-def _verdict(difference: float, p_value: float, first: str, second: str) -> str:
-    if not p_value <= _LEVEL / 2:
-        return DASH
-    return first if difference < 0 else second
+    ]
+    return found[0].n_test / max(record.n_train for record in found)

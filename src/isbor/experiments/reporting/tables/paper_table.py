@@ -32,7 +32,11 @@ _PUBLISHED: Mapping[str, tuple[Mapping[str, Mapping[str, object]], Quantity]] = 
 
 def is_of_the_paper(task: Task) -> bool:
     """Return whether the paper has results on this task."""
-    return isinstance(task.source, BenchmarkData) and task.source.name == task.name
+    return (
+        isinstance(task.source, BenchmarkData)
+        and task.source.name == task.name
+        and isinstance(task.scheme, Holdout)
+    )
 
 
 def beside_the_paper(results: Results) -> Table:
@@ -86,7 +90,8 @@ def _own_entries(results: Results, model: Model, quantity: Quantity) -> list[Ent
 
 
 def _rows(task: Task) -> str:
-    return f"{task.scheme.train:,}" if isinstance(task.scheme, Holdout) else f"{task.scheme.folds} folds"
+    assert isinstance(task.scheme, Holdout)
+    return f"{task.scheme.train:,}"
 
 
 def _printed(value: object) -> Entry:

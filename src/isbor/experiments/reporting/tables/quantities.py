@@ -1,6 +1,6 @@
 """What tables tell of records: the quantity, how it is shown, and what makes one better than another."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,10 +55,16 @@ def _duration(name: str, *parts: str) -> Quantity:
     """Return the seconds of some parts of a job; a disturbance does not move their median."""
     return Quantity(
         name,
-        lambda record: sum(record.seconds[part] for part in parts),
+        lambda record: _sum(record.seconds.get(part) for part in parts),
         lambda values: seconds(float(np.median(values))),
         np.median,
     )
+
+
+def _sum(parts: Iterable[float | None]) -> float | None:
+    """Return the sum, None if a part is unknown."""
+    known = list(parts)
+    return None if None in known else sum(part for part in known if part is not None)
 
 
 MAE = Quantity("Mean absolute error", _metric("mae"), deviating(MAE_DIGITS))
