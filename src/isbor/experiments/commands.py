@@ -17,6 +17,7 @@ from isbor.experiments.description.experiment import Experiment, Limits
 from isbor.experiments.description.models import catalogue_model
 from isbor.experiments.description.tasks import CrossValidation, TableFile, Task
 from isbor.experiments.description.toml_files import STUDIES, load_study
+from isbor.experiments.reporting.provenance import provenance
 from isbor.experiments.reporting.report import write_report
 from isbor.experiments.reporting.results import Results
 from isbor.experiments.reporting.tables.study import study_tables
@@ -149,6 +150,8 @@ def carry_out(request: Request, *, n_jobs: int | None, retry: bool, console: Con
             console.print(to_rich(tables[name]))
             console.print()
     page = write_report(results, request.directory, command=request.command)
+    for heading, text in provenance(results.all_records):
+        _say(console, f"{heading.capitalize()}: {text}.", soft_wrap=True)
     _say(console, f"Report, with more tables and the figures: {page.absolute()}", soft_wrap=True)
     return results
 

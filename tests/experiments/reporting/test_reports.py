@@ -669,7 +669,7 @@ def nasty_results():
         parameters=lambda job: {"gamma": 0.1, "kind": "x;y"},
         calibration=lambda job: ((5.0, 1.0, 2.0),) * 10,
         machine=lambda job: machines[job.split],
-        versions=lambda job: {"numpy": "2"},
+        versions=lambda job: {"numpy": "2", "isbor": "0.1"},
         finished=lambda job: f"2024-05-0{job.split + 1}T10:00:00+00:00",
         peak_memory=lambda job: 123.4,
     )
@@ -771,7 +771,7 @@ def test_the_page_says_what_was_run_when_and_where(report):
         "7 of 12 jobs have a result, 1 failed, 4 were not run. Computed from 2024-05-01 to 2024-05-03."
     )
     # The record of the failure, made up as it is, knows of no machine.
-    assert page.of("dt") == ["machine"] * 3 + ["versions"] * 2
+    assert page.of("dt") == ["code"] * 2 + ["versions"] * 2 + ["machine"] * 3
     assert {"cpu two (3 records)", "cpu <one> (4 records)", "numpy 2 (7 records)"} <= set(page.of("dd"))
     assert any(
         "on one thread, with at most 9 s and 2.5 GB, search included." in text for text in page.of("p")
@@ -786,12 +786,14 @@ def test_a_page_of_one_day_and_one_machine_says_so():
         study,
         {("t1", "a"): [0.1]},
         machine=lambda job: {"cpu": "one"},
-        versions=lambda job: {"python": "3", "numpy": "2"},
+        versions=lambda job: {"python": "3", "isbor": "0.1", "numpy": "2"},
+        commit=lambda job: "1a2b",
+        threads=lambda job: 1,
         finished=lambda job: "2024-05-01T10:00:00",
     )
     page = Page(report_page(results, {}, {}, "isbor"))
     assert page.of("p")[0] == "1 of 1 jobs have a result. Computed on 2024-05-01."
-    assert page.of("dd") == ["cpu one", "python 3, numpy 2"]
+    assert page.of("dd") == ["isbor 0.1, commit 1a2b", "python 3, numpy 2", "cpu one, 1 thread"]
     late = Page(report_page(results_of(study, {("t1", "a"): [LATE]}), {}, {}, ""))
     assert late.of("p")[0] == "0 of 1 jobs have a result, 1 were late."
 

@@ -8,12 +8,15 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import psutil
 import pytest
 
+import isbor
 from isbor.experiments import CATALOGUE, Experiment, Holdout, Limits, Model, Saddle, Search, Store, Task, run
+from isbor.experiments.running.machine import source_commit
 from isbor.experiments.running.processes import JobProcess
 from isbor.experiments.running.records import Record
 
@@ -176,7 +179,11 @@ def test_records_say_what_they_took_and_where(undisturbed):
         assert record.seconds["search"] > 0.01 or record.model != "kdlor"
         assert 30.0 < record.peak_memory < 1000.0
         assert record.versions["python"] == ".".join(map(str, sys.version_info[:3]))
+        assert record.versions["isbor"] == isbor.__version__
         assert record.machine["cores"] == str(os.cpu_count())
+        assert (record.threads, record.commit) == (1, source_commit())
+        age = datetime.now().astimezone() - datetime.fromisoformat(record.finished)
+        assert 0 <= age.total_seconds() < 3600
     assert {record.parameters["u"] for record in undisturbed.values() if record.model == "kdlor"} <= {
         1e-6,
         1e-5,

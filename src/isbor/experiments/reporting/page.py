@@ -15,9 +15,9 @@ import numpy as np
 from isbor.experiments.description.experiment import Experiment
 from isbor.experiments.description.models import Model
 from isbor.experiments.reporting.figures.style import figure_svg
+from isbor.experiments.reporting.provenance import dates, provenance
 from isbor.experiments.reporting.results import Results
 from isbor.experiments.reporting.tables.table import Table, to_html
-from isbor.experiments.running.records import Record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,6 +44,9 @@ def report_page(
         f"<figcaption>{html.escape(about)}</figcaption></figure>"
         for figure, about in figures.values()
     )
+    made_by = "".join(
+        f"<dt>{heading}</dt><dd>{html.escape(text)}</dd>" for heading, text in provenance(results.all_records)
+    )
     style = resources.files("isbor.experiments.reporting").joinpath("page.css").read_text("utf-8")
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -55,9 +58,9 @@ def report_page(
 </head>
 <body>
 <h1>{html.escape(experiment.title)}</h1>
-<p class="quiet">{html.escape(", ".join(done))}. {html.escape(_dates(results.all_records))}</p>
+<p class="quiet">{html.escape(", ".join(done))}. {html.escape(dates(results.all_records))}</p>
 <nav><a href="#tables">Tables</a><a href="#figures">Figures</a><a href="#models">Models</a>
-<a href="#machine">Machine</a><a href="#repeat">How to repeat</a></nav>
+<a href="#machine">Code and machine</a><a href="#repeat">How to repeat</a></nav>
 <p>{html.escape(experiment.about)}</p>
 <h2 id="tables">Tables</h2>
 {shown}
@@ -65,8 +68,8 @@ def report_page(
 {pictures}
 <h2 id="models">Models</h2>
 <div class="wide">{_models_table(results)}</div>
-<h2 id="machine">Machine and versions</h2>
-{_facts(results.all_records)}
+<h2 id="machine">What made the records</h2>
+<dl>{made_by}</dl>
 <h2 id="repeat">How to repeat</h2>
 <pre>{html.escape(command)}</pre>
 <p>{_conditions(results)}</p>
@@ -141,24 +144,3 @@ def _listed(parameters: Mapping[str, object]) -> str:
         return f"{value:g}" if isinstance(value, float) else str(value)
 
     return "; ".join(f"{name} = {text(value)}" for name, value in parameters.items()) or "–"
-
-
-def _dates(records: Sequence[Record]) -> str:
-    days = sorted({record.finished[:10] for record in records if record.finished})
-    if not days:
-        return ""
-    return f"Computed on {days[0]}." if len(days) == 1 else f"Computed from {days[0]} to {days[-1]}."
-
-
-def _facts(records: Sequence[Record]) -> str:
-    """Return machines and versions; where records differ, all of them with how many records each has."""
-    lines = []
-    for facts in ("machine", "versions"):
-        counts = Counter(
-            ", ".join(f"{name} {value}" for name, value in getattr(record, facts).items())
-            for record in records
-        )
-        for text, count in counts.most_common():
-            note = f" ({count} records)" if len(counts) > 1 else ""
-            lines.append(f"<dt>{facts}</dt><dd>{html.escape(text + note)}</dd>")
-    return f"<dl>{''.join(lines)}</dl>"

@@ -25,7 +25,7 @@ except ModuleNotFoundError as error:
 
 from isbor.experiments.description.experiment import Job, Limits
 from isbor.experiments.description.models import Model
-from isbor.experiments.running.machine import machine_facts, package_versions
+from isbor.experiments.running.machine import machine_facts, package_versions, source_commit
 from isbor.experiments.running.records import Record, Status
 from isbor.experiments.running.worker import work
 
@@ -176,6 +176,7 @@ class JobProcess:
             status,
             reason,
             seconds=seconds,
+            threads=1,  # see `one_thread`
             **self._circumstances(),
         )
 
@@ -194,6 +195,7 @@ class JobProcess:
             "peak_memory": round(self._peak / 1e6, 1),
             "limits": asdict(self._limits),
             "versions": package_versions(),
+            "commit": source_commit(),
             "machine": machine_facts(),
             "finished": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         }

@@ -22,7 +22,7 @@ def record_table(records: Sequence[Record]) -> str:
     writer.writerow(
         ["task", "model", "split", "status", "reason", "n_train", "n_test", *metrics, "vectors"]
         + [f"{name}_seconds" for name in _TIMES]
-        + ["peak_megabytes", "parameters", "finished"]
+        + ["peak_megabytes", "parameters", "finished", "isbor", "commit", "threads"]
     )
     for record in records:
         parameters = "; ".join(f"{name}={value}" for name, value in record.parameters.items())
@@ -33,6 +33,7 @@ def record_table(records: Sequence[Record]) -> str:
             + ["" if record.vectors is None else record.vectors]
             + [f"{record.seconds[name]:.4f}" if name in record.seconds else "" for name in _TIMES]
             + [record.peak_memory, parameters, record.finished]
+            + [record.versions.get("isbor"), record.commit, record.threads]
         )
     return text.getvalue()
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-__all__ = ["Record", "Status"]
+__all__ = ["UNKNOWN_COMMIT", "Record", "Status"]
 
+UNKNOWN_COMMIT = "unknown"
+"""The commit of records that were made before records named one."""
 Status = Literal["ok", "timeout", "failed"]
 
 
@@ -31,9 +33,11 @@ class Record:
     calibration: tuple[tuple[float, float, float], ...] = ()  # by bin: count, sums of predicted and observed
     seconds: Mapping[str, float] = field(default_factory=dict)  # search, fit, predict, total
     peak_memory: float | None = None  # megabytes
-    limits: Mapping[str, float] = field(default_factory=dict)  # seconds and gigabytes that it had
+    limits: Mapping[str, float | None] = field(default_factory=dict)  # seconds and gigabytes; None: no limit
     versions: Mapping[str, str] = field(default_factory=dict)
+    commit: str | None = UNKNOWN_COMMIT  # of isbor's source; None: it did not run from a checkout
     machine: Mapping[str, str] = field(default_factory=dict)
+    threads: int | None = None  # of linear algebra; None: not known
     finished: str = ""  # ISO date and time
 
     @property
@@ -44,8 +48,12 @@ class Record:
     @property
     def allowance(self) -> str:
         """What the job was allowed to take, in words."""
-        seconds, memory = self.limits.get("seconds", math.nan), self.limits.get("memory", math.nan)
-        return f"{f'{seconds / 3600:g} h' if seconds >= 3600 else f'{seconds:g} s'} and {memory:g} GB"
+        seconds, memory = self.limits.get("seconds"), self.limits.get("memory")
+        if seconds is None:
+            time = "any time"
+        else:
+            time = f"{seconds / 3600:g} h" if seconds >= 3600 else f"{seconds:g} s"
+        return f"{time} and {'any memory' if memory is None else f'{memory:g} GB'}"
 
     @property
     def outcome(self) -> tuple[Any, ...]:
@@ -64,8 +72,8 @@ class Record:
         )
 
     def to_json(self) -> str:
-        """Return the record as text."""
-        return json.dumps(asdict(self), ensure_ascii=False)
+        """Return the record as JSON, in which a number that is not finite is null."""
+        return json.dumps(_finite(asdict(self)), ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Record":
@@ -73,3 +81,11 @@ class Record:
         facts = json.loads(text)
         facts["calibration"] = tuple(map(tuple, facts["calibration"]))
         return cls(**facts)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

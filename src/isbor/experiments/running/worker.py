@@ -12,6 +12,7 @@ import psutil
 from threadpoolctl import threadpool_limits
 
 from isbor.experiments.description.experiment import Job
+from isbor.experiments.running.machine import thread_count
 from isbor.experiments.running.measure import measure
 from isbor.experiments.running.records import Record
 
@@ -36,7 +37,7 @@ def work(job: Job, result: "Connection[Record, None]") -> None:
         record = measure(job)
     except Exception as error:
         record = Record(job.task.name, job.model.name, job.split, "failed", _sentence(error))
-    result.send(replace(record, peak_memory=_peak_megabytes()))
+    result.send(replace(record, peak_memory=_peak_megabytes(), threads=thread_count()))
     threading.Event().wait()
 
 

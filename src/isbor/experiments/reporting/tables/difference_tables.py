@@ -205,6 +205,15 @@ def mean_ranks(found: Friedman, experiment: Experiment) -> Table:
     )
 
 
+def _left_out(experiment: Experiment) -> list[str]:
+    titles = {model.name: model.title for model in experiment.models}
+    return [
+        f"{model.title} is left out: it has the same solution as {titles[model.same_as]}."
+        for model in experiment.models
+        if model not in experiment.distinct_models
+    ]
+
+
 def _paired(
     results: Results, task: Task, first: Model, second: Model, quantity: Quantity
 ) -> PairedDifference | None:
@@ -217,15 +226,6 @@ def _with_errors(difference: PairedDifference | None) -> str:
         return DASH
     error, corrected = (number(value, 4) for value in (difference.error, difference.corrected_error))
     return f"{difference.mean:+.4f} ± {error} ({corrected}) {difference.outcome}"
-
-
-def _left_out(experiment: Experiment) -> list[str]:
-    titles = {model.name: model.title for model in experiment.models}
-    return [
-        f"{model.title} is left out: it has the same solution as {titles[model.same_as]}."
-        for model in experiment.models
-        if model not in experiment.distinct_models
-    ]
 
 
 def _difference(test: PairTest | None) -> Entry:
