@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
 from benchmarks import studies
 from benchmarks.reliability import reliability_bins
-from isbor.experiments import Experiment, Record, Results, load_study
+from isbor.experiments import Record, Results, load_study
 from isbor.experiments.reporting.provenance import dates, provenance
 from isbor.experiments.reporting.tables.difference_tables import against_first
 from isbor.experiments.reporting.tables.model_tables import by_quantity, by_task, show_values
@@ -36,6 +37,7 @@ __all__ = ["DOCUMENTS", "TABLES", "known_records", "rewritten"]
 DOCS = Path(__file__).parents[1] / "docs"
 DOCUMENTS = (DOCS / "comparison.md", DOCS / "reproduction.md")
 RECORDS = DOCS / "results" / "records.jsonl"
+Make: TypeAlias = Callable[[Results], Table | None]  # None: there is too little for such a table
 _PLACE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 _ERRORS = {
@@ -58,11 +60,14 @@ def rewritten(text: str, known: Mapping[str, Record]) -> str:
         start, name, end = place.groups()
         if name not in TABLES:
             raise ValueError(f"There is no table {name!r}; there are {', '.join(TABLES)}.")
-        study, make = TABLES[name]
-        results = Results.of(study, known)
-        table = make(results)
-        notes = (*table.notes, _made_by(results.all_records))
-        return f"{start}\n{to_markdown(replace(table, title='', notes=notes))}\n{end}"
+        study, models, make = TABLES[name]
+        results = Results.of(load_study(study).only(models), known)
+        content = f"Not yet rerun with the present version: `isbor reproduce {study}`.\n"
+        table = make(results) if results.all_records else None
+        if table is not None:
+            notes = (*table.notes, _made_by(results.all_records))
+            content = to_markdown(replace(table, title="", notes=notes))
+        return f"{start}\n{content}\n{end}"
 
     return _PLACE.sub(print_table, text)
 
@@ -127,35 +132,38 @@ def reliability(results: Results) -> Table:
     return Table("", header, tuple(rows), ("Ten bins of equal width, weighted by their counts.",))
 
 
-def _of_study(name: str) -> Callable[[Results], Table]:
-    return lambda results: study_tables(results)[name]
+def _of_study(name: str) -> Make:
+    return lambda results: study_tables(results).get(name)
 
 
-_STUDY = load_study("benchmarks")
-TABLES: dict[str, tuple[Experiment, Callable[[Results], Table]]] = {
-    "headline": (
-        studies.PAPER.only([m.name for m in studies.PAPER.models if m is not studies.FEW]),
-        headline,
-    ),
-    "reliability": (studies.PAPER.only(["isbor"]), reliability),
-    "saddle": (studies.SADDLE, by_quantity),
+_PAPER = "benchmarks.studies:PAPER"
+TABLES: dict[str, tuple[str, Sequence[str] | None, Make]] = {
+    "headline": (_PAPER, [model.name for model in studies.PAPER.models if model != studies.FEW], headline),
+    "reliability": (_PAPER, ["isbor"], reliability),
+    "saddle": ("benchmarks.studies:SADDLE", None, by_quantity),
     **{
-        name: (study, make)
-        for study in (studies.PAPER, studies.SEVENTY, studies.OTHER_SETS, studies.SYSTEMS)
+        name: (study, None, make)
+        for study, title in (
+            (_PAPER, "comparison-paper"),
+            ("benchmarks.studies:SEVENTY", "comparison-70-30"),
+            ("benchmarks.studies:OTHER_SETS", "other-sets"),
+            ("benchmarks.studies:SYSTEMS", "systems"),
+        )
         for name, make in (
-            (study.name, all_results),
-            (f"{study.name}-differences", partial(against_first, quantities=_ERRORS)),
+            (title, all_results),
+            (f"{title}-differences", partial(against_first, quantities=_ERRORS)),
         )
     },
+    "study-differences": ("benchmarks", None, partial(against_first, quantities=_ERRORS)),
     **{
-        f"study-{name}": (_STUDY, _of_study(name))
+        f"study-{name}": ("benchmarks", None, _of_study(name))
         for name in (
             *("mae", "log-loss", "seconds-with-search", "vectors"),
             *("wilcoxon", "wilcoxon-by-data", "ranks", "paper", "unfinished"),
         )
     },
 }
-"""By name: the study that a table is of, and how it is made."""
+"""By name: the study that a table is of, as `isbor reproduce` takes it, models, and how the table is made."""
 
 
 def _mean(by_split: Mapping[int, float], digits: int) -> str:
@@ -164,8 +172,9 @@ def _mean(by_split: Mapping[int, float], digits: int) -> str:
 
 def _made_by(records: Sequence[Record]) -> str:
     """Return what made the records: code, machine and days."""
-    facts = [text for heading, text in provenance(records) if heading in ("code", "machine")]
-    return f"Made by {'; '.join(facts)}. {dates(records)}".strip()
+    facts = provenance(records)
+    parts = ("; ".join(text for heading, text in facts if heading == part) for part in ("code", "machine"))
+    return "Made by {}. Machine: {}. {}".format(*parts, dates(records)).strip()
 
 
 def main() -> None:
