@@ -73,9 +73,9 @@ def demo(
 Models = Annotated[
     str | None, typer.Option(help="Some of the models only, by name, separated by commas.", metavar="A,B,…")
 ]
-Jobs = Annotated[int | None, typer.Option(help="Cells at work at a time; as many as there are cores.", min=1)]
-TimeLimit = Annotated[float | None, typer.Option(help="Seconds that one cell may take, its search included.")]
-MemoryLimit = Annotated[float | None, typer.Option(help="Gigabytes that one cell may take.")]
+Jobs = Annotated[int | None, typer.Option(help="Parallel jobs (default: all cores).", min=1)]
+TimeLimit = Annotated[float | None, typer.Option(help="Seconds per job, search included.")]
+MemoryLimit = Annotated[float | None, typer.Option(help="Gigabytes of memory per job.")]
 Retry = Annotated[bool, typer.Option("--retry", help="Run again what failed or was late.")]
 Output = Annotated[
     Path | None, typer.Option(help="Directory of results and report; the same again goes on where it was.")
@@ -169,7 +169,7 @@ def _experiment_commands() -> ModuleType:
 
 def _carry_out(commands: ModuleType, request: Any, jobs: int | None, retry: bool) -> None:
     try:
-        commands.carry_out(request, jobs=jobs, retry=retry, console=Console())
+        commands.carry_out(request, n_jobs=jobs, retry=retry, console=Console())
     except commands.UnusableStoreError as error:
         _fail(str(error))
     except KeyboardInterrupt:

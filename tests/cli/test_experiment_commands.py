@@ -99,7 +99,7 @@ def test_a_study_of_ones_own_gives_tables_figures_records_and_a_page(study):
     result = run("reproduce", "mine.toml", "--jobs", "2", cwd=study)
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
-    assert "2 models × 2 data sets × 2 splits = 8 cells" in result.stdout
+    assert "2 models × 2 data sets × 2 splits = 8 jobs" in result.stdout
     assert "Mean absolute error" in result.stdout
     output = study / "isbor-mine"
     records = read_csv(output / "records.csv")
@@ -125,7 +125,7 @@ def test_results_of_another_run_count_as_done(study):
     records = study / "isbor-mine" / "records.jsonl"
     rest = run("reproduce", "mine.toml", "--records", str(records), "--output", "whole", cwd=study)
     assert rest.returncode == 0
-    assert "2 cells are there already, in whole." in rest.stdout
+    assert "2 jobs are done already, in whole." in rest.stdout
     assert len(re.findall(r"^\[\d/8\]", rest.stdout, flags=re.MULTILINE)) == 6
     lines = (study / "whole" / "records.jsonl").read_text("utf-8").splitlines()
     assert len(lines) == 8
@@ -180,7 +180,7 @@ def test_a_second_run_goes_on_where_the_first_was_stopped(study):
     assert first.returncode == 130
     done = int(
         re.fullmatch(
-            r"isbor: Stopped\. (\d) of 4 cells are done and kept in isbor-mine\. "
+            r"isbor: Stopped\. (\d) of 4 jobs are done and kept in isbor-mine\. "
             r"To go on: isbor reproduce mine\.toml --models quick\n",
             complaint,
         )[1]
@@ -188,7 +188,7 @@ def test_a_second_run_goes_on_where_the_first_was_stopped(study):
     assert 2 <= done < 4
     second = run("reproduce", "mine.toml", "--jobs", "1", "--models", "quick", cwd=study)
     assert second.returncode == 0
-    assert f"{done} cells are there already" in second.stdout
+    assert f"{done} jobs are done already" in second.stdout
     assert re.findall(r"^\[(\d)/4\]", second.stdout, flags=re.MULTILINE) == [
         str(k) for k in range(done + 1, 5)
     ]
@@ -208,7 +208,7 @@ def test_ctrl_c_while_it_starts_is_one_sentence_too(wait, study):
     _, complaint = runner.communicate(timeout=20)
     assert runner.returncode == 130
     assert complaint == (
-        "isbor: Stopped. 0 of 4 cells are done and kept in isbor-mine. To go on: isbor reproduce mine.toml "
+        "isbor: Stopped. 0 of 4 jobs are done and kept in isbor-mine. To go on: isbor reproduce mine.toml "
         "--models quick\n"
     )
 
@@ -223,10 +223,10 @@ def test_a_request_to_terminate_stops_it_as_well(study):
     runner.terminate()
     _, complaint = runner.communicate(timeout=20)
     assert runner.returncode == 130
-    assert complaint.startswith("isbor: Stopped. 0 of 4 cells are done")
+    assert complaint.startswith("isbor: Stopped. 0 of 4 jobs are done")
 
 
-def test_a_late_cell_is_a_dash_with_its_reason(study):
+def test_a_late_job_is_a_dash_with_its_reason(study):
     (study / "mine.toml").write_text(MINE.format(seconds=30.0))
     result = run("reproduce", "mine.toml", "--splits", "1", "--time-limit", "3", cwd=study)
     assert result.returncode == 0
@@ -295,7 +295,7 @@ def test_models_are_compared_on_a_users_table(grades):
         "--models", "isbor-evidence,trees", "--folds", "3", "--rounds", "2", cwd=grades,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
-    assert "2 models × 1 data set × 6 splits = 12 cells" in result.stdout
+    assert "2 models × 1 data set × 6 splits = 12 jobs" in result.stdout
     assert re.search(r"^ ISBOR \(one\s+0\.\d{3}", result.stdout, flags=re.MULTILINE)
     assert "ISBOR (one width, evidence) less Boosted trees" in result.stdout
     records = read_csv(grades / "isbor-compare-grades" / "records.csv")

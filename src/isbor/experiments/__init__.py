@@ -1,35 +1,46 @@
 """Experiments: models compared on data sets, as resumable runs with tables, tests, figures and a report.
 
-An `Experiment` describes models, tasks and splits; `run` computes its cells, each in a process of its own,
+An `Experiment` describes models, tasks and splits; `run` computes its jobs, each in a process of its own,
 and keeps the records in a `Store`; `write_report` turns records into tables, figures and a page. The studies
 of the paper are shipped descriptions (`load_study`). ``isbor reproduce`` and ``isbor compare`` are these
 functions on the command line.
 """
 
-from isbor.experiments.description import Cell, Experiment, Limits, Search
-from isbor.experiments.models import CATALOGUE, Model
-from isbor.experiments.reading import STUDIES, load_study
-from isbor.experiments.records import Record
-from isbor.experiments.report import write_report
-from isbor.experiments.results import Results
-from isbor.experiments.runner import run
-from isbor.experiments.store import Store
-from isbor.experiments.tasks import BenchmarkData, CrossValidation, Holdout, Saddle, TableFile, Task
+from isbor.experiments.description.experiment import Experiment, Job, Limits, Search
+from isbor.experiments.description.models import CATALOGUE, Model
+from isbor.experiments.description.tasks import (
+    BenchmarkData,
+    CrossValidation,
+    Holdout,
+    ImportedData,
+    Saddle,
+    Share,
+    TableFile,
+    Task,
+)
+from isbor.experiments.description.toml_files import STUDIES, load_study
+from isbor.experiments.reporting.report import write_report
+from isbor.experiments.reporting.results import Results
+from isbor.experiments.running.records import Record
+from isbor.experiments.running.runner import run
+from isbor.experiments.running.store import Store
 
 __all__ = [
     "CATALOGUE",
     "STUDIES",
     "BenchmarkData",
-    "Cell",
     "CrossValidation",
     "Experiment",
     "Holdout",
+    "ImportedData",
+    "Job",
     "Limits",
     "Model",
     "Record",
     "Results",
     "Saddle",
     "Search",
+    "Share",
     "Store",
     "TableFile",
     "Task",

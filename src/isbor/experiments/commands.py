@@ -13,19 +13,20 @@ from types import FrameType
 
 from rich.console import Console
 
-from isbor.experiments.contents import study_tables
-from isbor.experiments.description import Experiment, Limits
-from isbor.experiments.models import catalogue_model
-from isbor.experiments.progress import LiveProgress
-from isbor.experiments.reading import STUDIES, load_study
-from isbor.experiments.record_files import read_record_lines
-from isbor.experiments.records import Record
-from isbor.experiments.report import write_report
-from isbor.experiments.results import Results
-from isbor.experiments.runner import run
-from isbor.experiments.store import Store, UnusableStoreError
-from isbor.experiments.tables import to_rich
-from isbor.experiments.tasks import CrossValidation, TableFile, Task
+from isbor.experiments.description.experiment import Experiment, Limits
+from isbor.experiments.description.models import catalogue_model
+from isbor.experiments.description.tasks import CrossValidation, TableFile, Task
+from isbor.experiments.description.toml_files import STUDIES, load_study
+from isbor.experiments.reporting.provenance import provenance
+from isbor.experiments.reporting.report import write_report
+from isbor.experiments.reporting.results import Results
+from isbor.experiments.reporting.tables.study import study_tables
+from isbor.experiments.reporting.tables.table import to_rich
+from isbor.experiments.running.progress import LiveProgress
+from isbor.experiments.running.record_files import read_record_lines
+from isbor.experiments.running.records import Record
+from isbor.experiments.running.runner import run
+from isbor.experiments.running.store import Store, UnusableStoreError
 from isbor.plots import require_matplotlib
 
 __all__ = [
@@ -128,20 +129,20 @@ def compare_request(
     return _checked(Request(experiment, directory, _command(words, limits, output)))
 
 
-def carry_out(request: Request, *, jobs: int | None, retry: bool, console: Console) -> Results:
+def carry_out(request: Request, *, n_jobs: int | None, retry: bool, console: Console) -> Results:
     """Run what is missing, print the tables, and write the report."""
     experiment = request.experiment
-    jobs = _cores() if jobs is None else jobs
+    n_jobs = _cores() if n_jobs is None else n_jobs
     _say(console, f"{experiment.title}. {_outline(experiment)}")
     with Store(request.directory / _STORE) as store, _stopped_politely():
         for key, record in request.known.items():
             store.add(key, record)
-        known = store.records(cell.key for cell in experiment.cells())
+        known = store.records(job.key for job in experiment.jobs())
         kept = {key: record for key, record in known.items() if record.ok or not retry}
         if kept:
-            _say(console, f"{len(kept)} cells are there already, in {request.directory}.")
-        with LiveProgress(experiment, kept, jobs, console) as progress:
-            records = run(experiment, store, jobs=jobs, retry=retry, observer=progress)
+            _say(console, f"{len(kept)} jobs are done already, in {request.directory}.")
+        with LiveProgress(experiment, kept, n_jobs, console) as progress:
+            records = run(experiment, store, n_jobs=n_jobs, retry=retry, observer=progress)
     results = Results.of(experiment, records)
     tables = study_tables(results)
     for name in _PRINTED:
@@ -149,6 +150,8 @@ def carry_out(request: Request, *, jobs: int | None, retry: bool, console: Conso
             console.print(to_rich(tables[name]))
             console.print()
     page = write_report(results, request.directory, command=request.command)
+    for heading, text in provenance(results.all_records):
+        _say(console, f"{heading.capitalize()}: {text}.", soft_wrap=True)
     _say(console, f"Report, with more tables and the figures: {page.absolute()}", soft_wrap=True)
     return results
 
@@ -156,14 +159,14 @@ def carry_out(request: Request, *, jobs: int | None, retry: bool, console: Conso
 def how_to_go_on(request: Request) -> str:
     """Return what to say when a run was stopped."""
     experiment = request.experiment
-    cells = experiment.cells()
+    jobs = experiment.jobs()
     path = request.directory / _STORE
     n_done = 0
     if path.exists():
         with Store(path) as store:
-            n_done = len(store.records(cell.key for cell in cells))
+            n_done = len(store.records(job.key for job in jobs))
     return (
-        f"Stopped. {n_done} of {len(cells)} cells are done and kept in {request.directory}. "
+        f"Stopped. {n_done} of {len(jobs)} jobs are done and kept in {request.directory}. "
         f"To go on: {request.command}"
     )
 
@@ -171,7 +174,7 @@ def how_to_go_on(request: Request) -> str:
 def _taken_over(path: Path, experiment: Experiment) -> Mapping[str, Record]:
     """Return the records in a file of another run that are of this experiment."""
     found = read_record_lines(path)
-    known = {cell.key: found[cell.key] for cell in experiment.cells() if cell.key in found}
+    known = {job.key: found[job.key] for job in experiment.jobs() if job.key in found}
     if not known:
         raise ValueError(
             f"None of the {len(found)} records in {str(path)!r} is of this experiment: its models, grids, "
@@ -217,7 +220,7 @@ def _outline(experiment: Experiment) -> str:
     n_models, n_tasks = len(experiment.models), len(experiment.tasks)
     return (
         f"{n_models} model{'s' * (n_models > 1)} × {n_tasks} data set{'s' * (n_tasks > 1)} × "
-        f"{experiment.splits} splits = {len(experiment.cells())} cells, each with at most "
+        f"{experiment.splits} splits = {len(experiment.jobs())} jobs, each with at most "
         f"{experiment.limits.seconds:g} s and {experiment.limits.memory:g} GB."
     )
 

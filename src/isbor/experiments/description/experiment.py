@@ -1,0 +1,235 @@
+"""An experiment as a description: models × tasks × splits, how to search, and what a fit may take.
+
+A description is frozen and expands to jobs, the units of work. What a job is called, its key, ends in a
+digest of all that its result depends on: a job of a changed description is another job, while other limits,
+fewer splits or a choice of models leave the jobs as they are.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TypeVar
+
+from isbor.data.encoding import learn_table
+from isbor.estimators import ISBOR
+from isbor.experiments.description.models import Model, as_plain, make_estimator
+from isbor.experiments.description.tasks import CrossValidation, Holdout, Scheme, Source, Task
+from isbor.metrics import get_scorer
+
+__all__ = ["Job", "Experiment", "Limits", "Search"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one job may take."""
+
+    seconds: float = 3600.0  # from the start of its process to the end, the search included
+    memory: float = 8.0  # gigabytes
+
+    def __post_init__(self) -> None:
+        for name, value, what in (
+            ("seconds", self.seconds, "a time limit"),
+            ("memory", self.memory, "a limit on memory, in gigabytes,"),
+        ):
+            if not value > 0:
+                raise ValueError(f"{name} is {value}; {what} above 0 is needed.")
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How hyper-parameters are chosen: the grid's point of least cross-validated error on training rows."""
+
+    folds: int = 5
+    scoring: str = "mae"
+    rows_at_most: int | None = None  # search on the first rows only; None: on all
+    give_up: float = 5.0  # standard errors behind the best at which a point leaves the race; inf: never
+
+    def __post_init__(self) -> None:
+        if self.folds < 2:
+            raise ValueError(f"The search has {self.folds} fold(s); at least 2 are needed.")
+        if self.rows_at_most is not None and self.rows_at_most < self.folds:
+            raise ValueError(
+                f"The search has {self.folds} folds and at most {self.rows_at_most} row(s); at least as many "
+                "rows as folds are needed."
+            )
+        if not self.give_up > 0:
+            raise ValueError(
+                f"give_up is {self.give_up}; a number of standard errors above 0 is needed, or inf to try "
+                "all points of a grid on all folds."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One model on one split of one task."""
+
+    model: Model
+    task: Task
+    split: int
+    seed: int
+    search: Search
+
+    @property
+    def _searched(self) -> list[object]:
+        return [_facts(self.search), self.model.searched_by, dict(self.model.search_parameters)]
+
+    @property
+    def key(self) -> str:
+        """A name that says what it is of, and ends in a digest of all that the result depends on."""
+        facts = {
+            "estimator": [
+                self.model.estimator,
+                dict(self.model.parameters),
+                self.model.inputs,
+                *([self.model.digest] if self.model.digest else []),
+                *([self.model.rows_at_most] if self.model.rows_at_most else []),
+            ],
+            "grid": {name: list(values) for name, values in self.model.grid.items()},
+            "search": self._searched if self.model.grid else [],
+            "source": _facts(self.task.source),
+            "scheme": _facts(self.task.scheme),
+            "split": [self.split, self.seed],
+        }
+        digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=as_plain).encode()).hexdigest()[:16]
+        return f"{self.task.name}/{self.model.name}/{self.split}/{digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """Models to compare on tasks.
+
+    Examples
+    --------
+    >>> from isbor.experiments import CATALOGUE, Experiment, Holdout, Saddle, Task
+    >>> saddle = Task("saddle", "Saddle", Saddle(rows=2000), Holdout(train=1000))
+    >>> experiment = Experiment("mine", "My comparison", (CATALOGUE["isbor"],), (saddle,), splits=3)
+    >>> len(experiment.jobs())
+    3
+    """
+
+    name: str
+    title: str
+    models: tuple[Model, ...]
+    tasks: tuple[Task, ...]
+    splits: int
+    seed: int = 0
+    search: Search = field(default_factory=Search)
+    limits: Limits = field(default_factory=Limits)
+    about: str = ""  # what a report says of it
+    variants: Mapping[tuple[str, str], Model] = field(default_factory=dict)  # see `model_on`
+
+    def __post_init__(self) -> None:
+        for what, items in (("model", self.models), ("data set", self.tasks)):
+            names = [item.name for item in items]
+            if not names:
+                raise ValueError(f"The experiment {self.name!r} has no {what}; name at least one.")
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ValueError(
+                    f"The {what} {twice[0]!r} is named twice; name it once, or call the second otherwise."
+                )
+            titles = [item.title for item in items]
+            alike = sorted({title for title in titles if titles.count(title) > 1})
+            if alike:
+                raise ValueError(
+                    f"Two {what}s have the title {alike[0]!r}, by which a report tells them apart; give one "
+                    "another title."
+                )
+        if not re.fullmatch(r"\w[\w.-]*", self.name):
+            raise ValueError(
+                f"The experiment's name is {self.name!r}; letters, digits, dots, hyphens and underscores are "
+                "needed, as a directory is called after it."
+            )
+        if self.splits < 1:
+            raise ValueError(f"splits is {self.splits}; at least 1 is needed.")
+        if not 0 <= self.seed < 2**32 - 10_000:
+            raise ValueError(f"The seed is {self.seed}; a whole number from 0 to 4,294,957,295 is needed.")
+
+    def jobs(self) -> tuple[Job, ...]:
+        """Return the units of work, one split of everything first, so that tables fill evenly."""
+        return tuple(
+            Job(model, task, split, self.seed, self.search)
+            for split in range(self.splits)
+            for task in self.tasks
+            for model in (self.model_on(task, model) for model in self.models)
+            if model.splits_at_most is None or split < model.splits_at_most
+        )
+
+    def model_on(self, task: Task, model: Model) -> Model:
+        """Return the model, or what `variants` has for it on this task, by both names: another grid, say."""
+        return self.variants.get((task.name, model.name), model)
+
+    def only(self, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None) -> "Experiment":
+        """Return the experiment with some of its models and data sets, named in any order."""
+        return replace(
+            self,
+            models=_chosen("model", models, self.models),
+            tasks=_chosen("data set", tasks, self.tasks),
+        )
+
+    def check(self) -> None:
+        """Raise an error if a job could not even begin, for want of an estimator or of data."""
+        for model in (self.model_on(task, model) for task in self.tasks for model in self.models):
+            parameters = {**model.parameters, **{name: values[0] for name, values in model.grid.items()}}
+            make_estimator(model.estimator, parameters)
+            if model.grid:
+                searched = {**parameters, **model.search_parameters}
+                estimator = make_estimator(model.searched_by or model.estimator, searched)
+                if not hasattr(estimator, get_scorer(self.search.scoring).response):
+                    raise ValueError(
+                        f"The search is by {self.search.scoring!r}, for which {model.title} has no "
+                        "probabilities while it is searched. Choose a score of labels, such as 'mae', or "
+                        "give the model other search_parameters."
+                    )
+        for task in self.tasks:
+            data = task.load()
+            try:
+                learn_table(ISBOR(), data.X)
+            except ValueError as error:
+                raise ValueError(f"{task.title} cannot be learned from: {error}") from error
+
+    @property
+    def distinct_models(self) -> tuple[Model, ...]:
+        """The models without those that have the same solution as another one."""
+        by_name = {model.name: model for model in self.models}
+
+        def repeats(model: Model) -> bool:
+            other = by_name.get(model.same_as)
+            return other is not None and (other.parameters, other.grid) == (model.parameters, model.grid)
+
+        return tuple(model for model in self.models if not repeats(model))
+
+    @property
+    def grows(self) -> bool:
+        """Whether the tasks are one data set with several numbers of training rows."""
+        return (
+            len(self.tasks) > 1
+            and len({task.source for task in self.tasks}) == 1
+            and all(isinstance(task.scheme, Holdout) for task in self.tasks)
+        )
+
+    @property
+    def cross_validated(self) -> bool:
+        """Whether test rows of one split are training rows of others by design."""
+        return any(isinstance(task.scheme, CrossValidation) for task in self.tasks)
+
+
+def _facts(part: Search | Source | Scheme) -> dict[str, object]:
+    """Return what a part of a description is and says; where a file lies is not part of it."""
+    facts = {name: value for name, value in asdict(part).items() if value is not None and name != "path"}
+    return {"kind": type(part).__name__, **facts}
+
+
+_Named = TypeVar("_Named", Model, Task)
+
+
+def _chosen(what: str, names: Sequence[str] | None, items: Iterable[_Named]) -> tuple[_Named, ...]:
+    by_name = {item.name: item for item in items}
+    if names is None:
+        return tuple(by_name.values())
+    unknown = [name for name in names if name not in by_name]
+    if unknown:
+        raise ValueError(f"There is no {what} {unknown[0]!r} here; there are {', '.join(by_name)}.")
+    return tuple(item for name, item in by_name.items() if name in names)

@@ -1,0 +1,311 @@
+"""What the models of an experiment are asked to do: data, and how they are split.
+
+Split s of a data set is the permutation of the seed plus s: its first rows train, those that follow test. In
+cross-validation split s is fold s modulo the number of folds of a shuffle of its own for each round. Both are
+functions of the seed and of s alone.
+"""
+
+import hashlib
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from isbor._core.types import IntArray, LabelArray
+from isbor.data.frames import data_frame
+from isbor.data.labels import encode_labels
+from isbor.datasets import load_benchmark, make_saddle
+from isbor.datasets.catalogue import BENCHMARKS
+from isbor.experiments.description.table_files import labels_as_written, read_table
+
+__all__ = [
+    "BenchmarkData",
+    "CrossValidation",
+    "Data",
+    "Holdout",
+    "ImportedData",
+    "Saddle",
+    "Scheme",
+    "Share",
+    "Source",
+    "TableFile",
+    "Task",
+    "file_digest",
+    "label_text",
+    "take_rows",
+]
+
+_SHOWN = 10  # labels quoted in a message
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Features and labels, and the order of the labels."""
+
+    X: Any  # array or data frame
+    y: IntArray  # positions in classes
+    classes: LabelArray
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+@dataclass(frozen=True, slots=True)
+class Saddle:
+    """The paper's synthetic set."""
+
+    rows: int = 21_000
+    random_state: int = 0
+
+    def load(self) -> Data:
+        """Draw it."""
+        X, y = make_saddle(self.rows, random_state=self.random_state)
+        return _encoded(X, y)
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkData:
+    """One of the seven sets of the paper."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name not in BENCHMARKS:
+            raise ValueError(
+                f"There is no data set {self.name!r}. The sets are saddle, {', '.join(BENCHMARKS)}."
+            )
+
+    def load(self) -> Data:
+        """Read it, or download it."""
+        X, y = load_benchmark(self.name, return_X_y=True)
+        return _encoded(X, y)
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A user's table: a CSV, TSV or Parquet file with a column of ordered labels."""
+
+    path: str
+    target: str
+    digest: str  # of the content that is meant
+    order: tuple[str, ...] = ()  # labels as they print, lowest first; empty: they are numbers
+
+    @classmethod
+    def of(cls, path: Path, target: str, order: Sequence[str] = ()) -> "TableFile":
+        """Return a table as it is now, so that a change of the file is noticed."""
+        return cls(str(path.absolute()), target, file_digest(path), tuple(order))
+
+    def load(self) -> Data:
+        """Read the file."""
+        path = Path(self.path)
+        if file_digest(path) != self.digest:
+            raise ValueError(f"{path.name} has changed since the comparison began; begin a new one.")
+        table = read_table(path)
+        if self.target not in table.columns:
+            raise ValueError(
+                f"{path.name} has no column {self.target!r}; its columns are {_some(table.columns)}. The "
+                "column of the labels is needed as the target."
+            )
+        if len(table.columns) < 2:
+            raise ValueError(
+                f"{path.name} has no column but {self.target!r}; at least one feature is needed."
+            )
+        labels = table[self.target]
+        if not labels.dtype.is_numeric() and labels.is_null().any():
+            labels = labels_as_written(path, labels)
+        n_missing = int(labels.is_null().sum())
+        if n_missing:
+            raise ValueError(
+                f"{n_missing} of {len(table)} rows of {path.name} have no {self.target!r}; each needs one. "
+                "Remove these rows."
+            )
+        y, classes = self._ranked(labels, path)
+        return Data(table.drop(self.target).to_native(), y, classes)
+
+    def _ranked(self, labels: nw.Series[Any], path: Path) -> tuple[IntArray, LabelArray]:
+        """Return the labels' places in their order, and the order."""
+        file = path.name
+        if not self.order:
+            if nw.is_ordered_categorical(labels):
+                ordered = encode_labels(labels.to_native())
+                return ordered.codes, ordered.classes
+            if not (labels.dtype.is_numeric() or labels.dtype == nw.Boolean):
+                found = sorted({str(label) for label in labels.unique().to_list()})
+                raise ValueError(
+                    f"The labels in the column {self.target!r} of {file} are text ({_some(found)}), whose "
+                    "order is not known. Name them all as the order, lowest first: --order A,B,C, or a list "
+                    "in a description."
+                )
+            n_distinct = labels.n_unique()
+            if n_distinct > max(20, len(labels) // 10):
+                raise ValueError(
+                    f"The column {self.target!r} of {file} holds {n_distinct} different numbers in "
+                    f"{len(labels)} rows: a quantity, not a few ordered classes. Cut it into classes first."
+                )
+            if n_distinct < 2:
+                raise ValueError(
+                    f"The column {self.target!r} of {file} holds {label_text(labels[0])} in all rows; at "
+                    "least 2 classes are needed."
+                )
+            values = labels.to_numpy()
+            codes = encode_labels(values, classes=np.unique(values))  # halves are as good as whole numbers
+            return codes.codes, codes.classes
+        texts = [label_text(label) for label in labels.to_list()]
+        if not set(texts) <= set(self.order):
+            texts = [str(label) for label in labels_as_written(path, labels).to_list()]
+        unknown = sorted(set(texts) - set(self.order))
+        if unknown:
+            raise ValueError(
+                f"The column {self.target!r} of {file} holds {_quoted(unknown)}, which the order "
+                f"({_quoted(self.order)}) does not name. Name every label, lowest first."
+            )
+        place = {label: k for k, label in enumerate(self.order)}
+        return np.array([place[text] for text in texts], dtype=np.intp), np.array(self.order)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedData:
+    """Data of a function that takes a name and returns features and labels."""
+
+    function: str  # "package.module:function"
+    name: str
+
+    def load(self) -> Data:
+        """Call the function."""
+        module, _, function = self.function.partition(":")
+        return _encoded(*getattr(importlib.import_module(module), function)(self.name))
+
+
+Source = Saddle | BenchmarkData | TableFile | ImportedData
+
+
+@dataclass(frozen=True, slots=True)
+class Holdout:
+    """Random rows to train on, and others to test on."""
+
+    train: int
+    test_at_most: int | None = None  # None: all others
+
+    def check(self, data: Data, name: str) -> None:
+        """Raise a ValueError if the data cannot be split so."""
+        if not 0 < self.train < len(data):
+            raise ValueError(
+                f"{name} has {len(data)} rows, and {self.train} are to train; at least 1 and fewer than all "
+                "are needed."
+            )
+        if self.test_at_most is not None and self.test_at_most < 1:
+            raise ValueError(f"At most {self.test_at_most} rows of {name} are to test; at least 1 is needed.")
+
+    def split(self, y: IntArray, split: int, seed: int) -> tuple[IntArray, IntArray]:
+        """Return training and test rows."""
+        order = np.random.default_rng(seed + split).permutation(len(y))
+        end = None if self.test_at_most is None else self.train + self.test_at_most
+        return order[: self.train], order[self.train : end]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of the rows, at random, to train on, and others to test on."""
+
+    train: float = 0.7
+    train_at_most: int | None = None
+    test_at_most: int | None = None  # None: all others
+
+    def check(self, data: Data, name: str) -> None:
+        """Raise a ValueError if the data cannot be split so."""
+        if not 0.0 < self.train < 1.0:
+            raise ValueError(f"{self.train} of the rows of {name} are to train; a share below 1 is needed.")
+        self._rows(len(data)).check(data, name)
+
+    def split(self, y: IntArray, split: int, seed: int) -> tuple[IntArray, IntArray]:
+        """Return training and test rows."""
+        return self._rows(len(y)).split(y, split, seed)
+
+    def _rows(self, n_rows: int) -> Holdout:
+        train = round(self.train * n_rows)
+        return Holdout(min(train, self.train_at_most or train), self.test_at_most)
+
+
+@dataclass(frozen=True, slots=True)
+class CrossValidation:
+    """Stratified folds, each the test rows once in every round."""
+
+    folds: int = 5
+
+    def check(self, data: Data, name: str) -> None:
+        """Raise a ValueError if the data cannot be split so."""
+        counts = np.bincount(data.y, minlength=len(data.classes))
+        if np.count_nonzero(counts) < 2:
+            raise ValueError(f"{name} holds labels of one class only; at least 2 are needed.")
+        rare = [k for k in range(len(counts)) if 0 < counts[k] < self.folds]
+        if rare:
+            label = label_text(data.classes[rare[0]])
+            raise ValueError(
+                f"The class {label!r} of {name} has {counts[rare[0]]} row(s), fewer than the "
+                f"{self.folds} folds. Ask for fewer folds, or join it with a neighbouring class."
+            )
+
+    def split(self, y: IntArray, split: int, seed: int) -> tuple[IntArray, IntArray]:
+        """Return training and test rows."""
+        rounds, fold = divmod(split, self.folds)
+        folds = StratifiedKFold(self.folds, shuffle=True, random_state=seed + rounds)
+        train, test = list(folds.split(np.zeros(len(y)), y))[fold]
+        return train, test
+
+
+Scheme = Holdout | Share | CrossValidation
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Data and a way to split them."""
+
+    name: str
+    title: str
+    source: Source
+    scheme: Scheme
+
+    def load(self) -> Data:
+        """Return the data, after a check that they can be split as wished."""
+        data = self.source.load()
+        self.scheme.check(data, self.title)
+        return data
+
+
+def take_rows(X: Any, rows: IntArray) -> Any:
+    """Return rows by position, of an array or of a data frame."""
+    table = data_frame(X)
+    return X[rows] if table is None else table[rows.tolist()].to_native()
+
+
+def _encoded(X: Any, y: IntArray) -> Data:
+    labels = encode_labels(y)
+    return Data(X, labels.codes, labels.classes)
+
+
+def file_digest(path: Path) -> str:
+    """Return what tells one content of a file from another."""
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {str(path)!r}.")
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def label_text(label: object) -> str:
+    """Return a label as it prints; a whole number has no decimals."""
+    if isinstance(label, float | np.floating) and float(label).is_integer():
+        return str(int(label))
+    return str(label)
+
+
+def _quoted(labels: Sequence[str]) -> str:
+    return _some([repr(label) for label in labels])
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(map(str, names[:_SHOWN]))
+    return f"{shown}, …" if len(names) > _SHOWN else shown

@@ -1,0 +1,57 @@
+"""Results as files: tables, figures, all records, and one page that holds everything."""
+
+from pathlib import Path
+
+from isbor.experiments.reporting.figures.study import FIGURE_NAMES, study_figures
+from isbor.experiments.reporting.figures.style import save_figure
+from isbor.experiments.reporting.files import write_whole
+from isbor.experiments.reporting.page import report_page
+from isbor.experiments.reporting.results import Results
+from isbor.experiments.reporting.tables.study import TABLE_NAMES, study_tables
+from isbor.experiments.reporting.tables.table import to_csv, to_latex, to_markdown
+from isbor.experiments.running.record_files import record_lines, record_table
+
+__all__ = ["write_report"]
+
+_TABLES = {".md": to_markdown, ".csv": to_csv, ".tex": to_latex}
+
+
+def write_report(results: Results, directory: Path, *, command: str) -> Path:
+    """Write tables, figures, records and the page; return the page.
+
+    Parameters
+    ----------
+    results : Results
+        What to report.
+    directory : Path
+        Where to: ``report.html``, ``records.csv``, ``records.jsonl``, ``tables/`` and ``figures/``. Files are
+        replaced whole; those of an earlier report that have no place in this one are removed.
+    command : str
+        What to type to get the same, for the page.
+    """
+    tables = study_tables(results)
+    figures = study_figures(results)
+    for part in ("tables", "figures"):
+        (directory / part).mkdir(parents=True, exist_ok=True)
+    for name in TABLE_NAMES:
+        for ending, render in _TABLES.items():
+            path = directory / "tables" / f"{name}{ending}"
+            if name in tables:
+                _write(path, render(tables[name]))
+            else:
+                path.unlink(missing_ok=True)
+    for name in FIGURE_NAMES:
+        if name in figures:
+            save_figure(figures[name][0], directory / "figures" / name)
+        else:
+            for ending in (".png", ".svg"):
+                (directory / "figures" / f"{name}{ending}").unlink(missing_ok=True)
+    _write(directory / "records.csv", record_table(results.all_records))
+    _write(directory / "records.jsonl", record_lines(results.by_key))
+    page = directory / "report.html"
+    _write(page, report_page(results, tables, figures, command))
+    return page
+
+
+def _write(path: Path, text: str) -> None:
+    write_whole(path, text.encode())

@@ -1,0 +1,73 @@
+"""The records of an experiment, by task, model and split."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from isbor.experiments.description.experiment import Experiment
+from isbor.experiments.reporting.significance import Errors
+from isbor.experiments.running.records import Record
+
+__all__ = ["Results"]
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What is known of an experiment so far."""
+
+    experiment: Experiment
+    records: Mapping[tuple[str, str], tuple[Record, ...]]  # by task and model, in the order of splits
+
+    @classmethod
+    def of(cls, experiment: Experiment, records: Mapping[str, Record]) -> "Results":
+        """Return the records, given by the keys of their jobs, in their places."""
+        places: dict[tuple[str, str], list[Record]] = {
+            (task.name, model.name): [] for task in experiment.tasks for model in experiment.models
+        }
+        for job in experiment.jobs():
+            if job.key in records:
+                places[job.task.name, job.model.name].append(records[job.key])
+        return cls(experiment, {place: tuple(found) for place, found in places.items()})
+
+    def finished(self, task: str, model: str) -> tuple[Record, ...]:
+        """Return the records with a result."""
+        return tuple(record for record in self.records[task, model] if record.ok)
+
+    def by_split(self, task: str, model: str, of: Callable[[Record], float | None]) -> dict[int, float]:
+        """Return a number of each record with a result, as far as it has one."""
+        found = {record.split: of(record) for record in self.finished(task, model)}
+        return {split: value for split, value in found.items() if value is not None}
+
+    def errors(self, name: str = "mae") -> Errors:
+        """Return a metric by task, model and split, for tests: NaN for an unfinished run."""
+        return {
+            task.name: {
+                model.name: {
+                    record.split: record.metrics[name] if record.ok else math.nan
+                    for record in self.records[task.name, model.name]
+                    if name in record.metrics or not record.ok
+                }
+                for model in self.experiment.models
+            }
+            for task in self.experiment.tasks
+        }
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many jobs ended how; "missing" are those without a record."""
+        counts = Counter[str](record.status for found in self.records.values() for record in found)
+        counts["missing"] = len(self.experiment.jobs()) - counts.total()
+        return counts
+
+    @property
+    def by_key(self) -> dict[str, Record]:
+        """All records by the keys of their jobs, in the order of the jobs."""
+        found = {(record.task, record.model, record.split): record for record in self.all_records}
+        places = {job.key: (job.task.name, job.model.name, job.split) for job in self.experiment.jobs()}
+        return {key: found[place] for key, place in places.items() if place in found}
+
+    @property
+    def all_records(self) -> tuple[Record, ...]:
+        """All records, by task and model."""
+        return tuple(record for found in self.records.values() for record in found)

@@ -1,0 +1,156 @@
+"""Tables of models: their results by task or by quantity, and what did not end.
+
+Entries are means over the splits that have a result. Where a model has a result on fewer splits than were
+asked for, their number stands in brackets; where it has none, there is a dash, and the table of what did not
+end says why. Which is best is judged on the splits that all models with a result have: others may be easier
+or harder.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from isbor._core.types import FloatArray
+from isbor.experiments.description.experiment import Experiment
+from isbor.experiments.reporting.results import Results
+from isbor.experiments.reporting.tables.quantities import (
+    ACCURACY,
+    LOG_LOSS,
+    MAE,
+    RPS,
+    SECONDS,
+    VECTORS,
+    Quantity,
+)
+from isbor.experiments.reporting.tables.table import DASH, Entry, Table, mark_best
+
+__all__ = ["by_quantity", "by_task", "show_values", "unfinished"]
+
+_FEWER = "In brackets: the number of splits, where it is smaller. Marks are by the splits that all have."
+
+
+def by_task(results: Results, quantity: Quantity, *, show_all: bool = False) -> Table:
+    """Return a table of models × tasks, the best and the second best of each task marked.
+
+    Models without any entry are left out, unless `show_all` says otherwise.
+    """
+    experiment = results.experiment
+    columns, some_fewer = [], False
+    for task in experiment.tasks:
+        found = [results.by_split(task.name, model.name, quantity.of) for model in experiment.models]
+        marked = _column(found, quantity)
+        for k, values in enumerate(found):
+            if 0 < len(values) < experiment.splits:
+                some_fewer = True
+                marked[k] = Entry(f"{marked[k].text} [{len(values)}]", marked[k].mark)
+        columns.append(marked)
+    rows = [
+        (Entry(model.title), *(column[k] for column in columns))
+        for k, model in enumerate(experiment.models)
+        if any(column[k].text != DASH for column in columns) or show_all
+    ]
+    notes = [_means_of(experiment)]
+    if some_fewer:
+        notes.append(_FEWER)
+    if any(entry.text == DASH for row in rows for entry in row):
+        notes.append(f"{DASH}: {_why_none(results)}.")
+    return Table(
+        quantity.name,
+        ("", *(task.title for task in experiment.tasks)),
+        tuple(rows) if any(entry.text != DASH for column in columns for entry in column) else (),
+        tuple(notes),
+    )
+
+
+def by_quantity(results: Results) -> Table:
+    """Return a table of models × quantities for the only task."""
+    experiment = results.experiment
+    (task,) = experiment.tasks
+    quantities = {
+        "MAE": MAE,
+        "accuracy": ACCURACY,
+        "RPS": RPS,
+        "log loss": LOG_LOSS,
+        "vectors": VECTORS,
+        "seconds": SECONDS,
+    }
+    columns = [
+        _column(
+            [results.by_split(task.name, model.name, quantity.of) for model in experiment.models], quantity
+        )
+        for quantity in quantities.values()
+    ]
+    rows = []
+    for k, model in enumerate(experiment.models):
+        n_done = len(results.finished(task.name, model.name))
+        fewer = f" [{n_done}]" if n_done < experiment.splits else ""
+        rows.append((Entry(f"{model.title}{fewer}"), *(column[k] for column in columns)))
+    notes = [
+        _means_of(experiment),
+        "MAE, RPS and log loss are errors: lower is better. Seconds: search and fit, median.",
+    ]
+    if any(entry[0].text.endswith("]") for entry in rows):
+        notes.append(_FEWER)
+    return Table(task.title, ("", *quantities), tuple(rows), tuple(notes))
+
+
+def unfinished(results: Results) -> Table:
+    """Return what was late or failed, why, and on how many splits of which data."""
+    experiment = results.experiment
+    rows = []
+    for model in experiment.models:
+        where: dict[tuple[str, str], Counter[str]] = {}
+        for task in experiment.tasks:
+            for record in results.records[task.name, model.name]:
+                if not record.ok:
+                    where.setdefault((record.status, record.reason), Counter())[task.title] += 1
+        rows += [
+            tuple(map(Entry, (model.title, status, _listed(splits), reason)))
+            for (status, reason), splits in where.items()
+        ]
+    return Table("What did not end", ("model", "status", "data (splits)", "reason"), tuple(rows), n_text=4)
+
+
+def show_values(values: Mapping[int, float], quantity: Quantity) -> str:
+    """Return the text for what a model has by split."""
+    return quantity.show(_array(values.values())) if values else DASH
+
+
+def _column(found: Sequence[Mapping[int, float]], quantity: Quantity) -> list[Entry]:
+    """Return what each model has by split, the best and the second best on common splits marked."""
+    entries = [Entry(show_values(values, quantity)) for values in found]
+    competing = [k for k, values in enumerate(found) if values]
+    common = set.intersection(*(set(found[k]) for k in competing)) if competing else set()
+    if common:
+        shared = [_array(found[k][split] for split in sorted(common)) for k in competing]
+        marked = mark_best(
+            [float(quantity.centre(values)) for values in shared],
+            [quantity.show(values) for values in shared],
+            lowest=quantity.lowest_is_best,
+        )
+        for k, entry in zip(competing, marked, strict=True):
+            entries[k] = Entry(entries[k].text, entry.mark)
+    return entries
+
+
+def _listed(splits: Mapping[str, int]) -> str:
+    return ", ".join(f"{title} ({n_splits})" for title, n_splits in splits.items())
+
+
+def _array(values: Iterable[float]) -> FloatArray:
+    return np.array(list(values), dtype=np.float64)
+
+
+def _means_of(experiment: Experiment) -> str:
+    splits = f"{experiment.splits} split{'s' * (experiment.splits > 1)}"
+    return f"Over {splits}. Best in bold, second best in italics."
+
+
+def _why_none(results: Results) -> str:
+    """Return what a dash may mean, with the limits that those had who did not end."""
+    limits = {record.allowance for record in results.all_records if not record.ok}
+    within = f" within {limits.pop()}, search included" if len(limits) == 1 else ""
+    elsewhere = " within the limits that the table of what did not end tells" if len(limits) > 1 else ""
+    not_yet = ", or not run yet" if results.counts["missing"] else ""
+    return f"no result of this sort{within or elsewhere}{not_yet}"

@@ -1,0 +1,77 @@
+"""What tables tell of records: the quantity, how it is shown, and what makes one better than another."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from isbor._core.types import FloatArray
+from isbor.experiments.reporting.tables.table import mean_and_deviation, number, seconds
+from isbor.experiments.running.records import Record
+
+__all__ = [
+    "ACCURACY",
+    "FIT_SECONDS",
+    "LOG_LOSS",
+    "MAE",
+    "MAE_DIGITS",
+    "MEMORY",
+    "RPS",
+    "SECONDS",
+    "VECTORS",
+    "Quantity",
+    "deviating",
+]
+
+MAE_DIGITS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number of a record, and what is made of those of several splits."""
+
+    name: str
+    of: Callable[[Record], float | None]
+    show: Callable[[FloatArray], str]
+    centre: Callable[[FloatArray], np.floating[Any]] = np.mean  # what the best is the best by
+    lowest_is_best: bool = True
+
+
+def deviating(digits: int) -> Callable[[FloatArray], str]:
+    """Return how to show a mean with its standard deviation."""
+    return lambda values: mean_and_deviation(values, digits)
+
+
+def _mean(digits: int) -> Callable[[FloatArray], str]:
+    return lambda values: number(float(values.mean()), digits)
+
+
+def _metric(name: str) -> Callable[[Record], float | None]:
+    return lambda record: record.metrics.get(name)
+
+
+def _duration(name: str, *parts: str) -> Quantity:
+    """Return the seconds of some parts of a job; a disturbance does not move their median."""
+    return Quantity(
+        name,
+        lambda record: _sum(record.seconds.get(part) for part in parts),
+        lambda values: seconds(float(np.median(values))),
+        np.median,
+    )
+
+
+def _sum(parts: Iterable[float | None]) -> float | None:
+    """Return the sum, None if a part is unknown."""
+    known = list(parts)
+    return None if None in known else sum(part for part in known if part is not None)
+
+
+MAE = Quantity("Mean absolute error", _metric("mae"), deviating(MAE_DIGITS))
+ACCURACY = Quantity("Accuracy", _metric("accuracy"), _mean(3), lowest_is_best=False)
+LOG_LOSS = Quantity("Log loss of the probabilities", _metric("log_loss"), _mean(3))
+RPS = Quantity("Ranked probability score", _metric("rps"), _mean(4))
+FIT_SECONDS = _duration("Seconds of one fit (median), search not included", "fit")
+SECONDS = _duration("Seconds of search and fit (median)", "search", "fit")
+VECTORS = Quantity("Relevance or support vectors", lambda record: record.vectors, _mean(1))
+MEMORY = Quantity("Peak memory in megabytes, libraries included", lambda record: record.peak_memory, _mean(0))

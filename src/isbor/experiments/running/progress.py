@@ -1,0 +1,168 @@
+"""What a run shows while it runs: a live table of jobs with the time left, or lines where nobody watches."""
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from isbor.experiments.description.experiment import Experiment, Job
+from isbor.experiments.running.records import Record
+
+__all__ = ["LiveProgress", "time_left"]
+
+_MOST_ROWS = 25  # tasks shown one by one
+
+
+def time_left(experiment: Experiment, records: Mapping[str, Record], n_jobs: int) -> float | None:
+    """Return the seconds that the jobs without a record may take; None if nothing is known yet.
+
+    A job is expected to take as long as those of its model on its task have taken on average; failing these,
+    as those of its model, and failing these, as all.
+    """
+    took: dict[tuple[str, str], list[float]] = defaultdict(list)
+    of_model: dict[str, list[float]] = defaultdict(list)
+    for record in records.values():
+        seconds = record.seconds.get("total", 0.0)
+        took[record.task, record.model].append(seconds)
+        of_model[record.model].append(seconds)
+    if not took:
+        return None
+    overall = [seconds for found in of_model.values() for seconds in found]
+    left = 0.0
+    for job in experiment.jobs():
+        if job.key not in records:
+            known = took.get((job.task.name, job.model.name)) or of_model.get(job.model.name) or overall
+            left += min(sum(known) / len(known), experiment.limits.seconds)
+    return left / n_jobs
+
+
+class LiveProgress:
+    """An observer of a run that draws tasks × models and what has become of them.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What is run.
+    records : mapping
+        The records that are there already, by key.
+    n_jobs : int
+        Jobs that run at a time.
+    console : rich Console
+        Where to draw. If it is no terminal, a line is written for each job that ends.
+    """
+
+    def __init__(
+        self, experiment: Experiment, records: Mapping[str, Record], n_jobs: int, console: Console
+    ) -> None:
+        self._experiment = experiment
+        self._n_jobs = n_jobs
+        self._console = console
+        self._working: dict[str, float] = {}  # when each job began
+        self._jobs = {job.key: job for job in experiment.jobs()}
+        self._records = {key: record for key, record in records.items() if key in self._jobs}
+        self._bar = Progress(
+            TextColumn("jobs"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+        )
+        self._task = self._bar.add_task("", total=len(self._jobs), completed=len(self._records), left="")
+        self._live = Live(console=console, refresh_per_second=4, transient=True, get_renderable=self._draw)
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def begun(self, job: Job) -> None:
+        """Show that work on a job has begun."""
+        self._working[job.key] = time.monotonic()
+
+    def ended(self, job: Job, record: Record) -> None:
+        """Show what came of a job."""
+        self._working.pop(job.key, None)
+        self._records[job.key] = record
+        left = time_left(self._experiment, self._records, self._n_jobs)
+        self._bar.update(self._task, completed=len(self._records), left=_in_words(left))
+        if not self._console.is_terminal:
+            result = f"MAE {record.metrics['mae']:.4f}" if record.ok else f"{record.status}: {record.reason}"
+            self._console.print(
+                f"[{len(self._records)}/{len(self._jobs)}] {job.task.title}, {job.model.title}, split "
+                f"{job.split}: {result} ({record.seconds.get('total', 0.0):.1f} s)",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )
+
+    def broken_off(self, job: Job) -> None:
+        """Show that a job waits again."""
+        self._working.pop(job.key, None)
+
+    def waiting(self) -> None:
+        """Do nothing: the picture is redrawn at its own pace."""
+
+    def _draw(self) -> RenderableType:
+        """Return the table as it is now."""
+        experiment = self._experiment
+        table = Table(box=None, pad_edge=False)
+        table.add_column("")
+        for model in experiment.models:
+            table.add_column(Text(model.name), justify="right")
+        marks: dict[tuple[str, str], list[Record]] = defaultdict(list)
+        # Copies: another thread draws while jobs begin and end.
+        working = dict(self._working)
+        for key, record in dict(self._records).items():
+            job = self._jobs[key]
+            marks[job.task.name, job.model.name].append(record)
+        at_work = {(job.task.name, job.model.name) for job in map(self._jobs.get, working) if job}
+        for task in experiment.tasks[:_MOST_ROWS]:
+            places = [(task.name, model.name) for model in experiment.models]
+            table.add_row(
+                Text(task.title), *(self._place(marks[place], place in at_work) for place in places)
+            )
+        if len(experiment.tasks) > _MOST_ROWS:
+            table.add_row(f"and {len(experiment.tasks) - _MOST_ROWS} more")
+        now = [
+            f"{self._jobs[key].task.title}, {self._jobs[key].model.title}, split {self._jobs[key].split}: "
+            f"{time.monotonic() - began:.0f} s"
+            for key, began in working.items()
+        ]
+        return Group(table, Text(), self._bar, Text("\n".join(now), style="dim"))
+
+    def _place(self, found: list[Record], at_work: bool) -> Text:
+        """Return how far a model is with a task: splits done, in red those without a result."""
+        text = Text()
+        if at_work:
+            text.append("▸ ", style="yellow")
+        n_lost = sum(not record.ok for record in found)
+        n_ok = len(found) - n_lost
+        complete = len(found) == self._experiment.splits
+        text.append(f"{n_ok}/{self._experiment.splits}", style="green" if complete and not n_lost else "")
+        if n_lost:
+            text.append(f" –{n_lost}", style="red")
+        return text
+
+
+def _in_words(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    if seconds < 90:
+        return f"about {seconds:.0f} s left"
+    if seconds < 5400:
+        return f"about {seconds / 60:.0f} min left"
+    return f"about {seconds / 3600:.1f} h left"

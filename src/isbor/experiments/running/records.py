@@ -1,0 +1,91 @@
+"""What came of a job: one record, whatever happened."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+__all__ = ["UNKNOWN_COMMIT", "Record", "Status"]
+
+UNKNOWN_COMMIT = "unknown"
+"""The commit of records that were made before records named one."""
+Status = Literal["ok", "timeout", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The result of one model on one split of one task.
+
+    `outcome` is what the same job gives again and again; times, memory and machine are what it took.
+    """
+
+    task: str
+    model: str
+    split: int
+    status: Status
+    reason: str = ""  # why it is not ok, in a sentence
+    n_train: int = 0
+    n_test: int = 0
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    vectors: int | None = None  # that a prediction needs; None if that is not how the model works
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # chosen by the search, or learned
+    calibration: tuple[tuple[float, float, float], ...] = ()  # by bin: count, sums of predicted and observed
+    seconds: Mapping[str, float] = field(default_factory=dict)  # search, fit, predict, total
+    peak_memory: float | None = None  # megabytes
+    limits: Mapping[str, float | None] = field(default_factory=dict)  # seconds and gigabytes; None: no limit
+    versions: Mapping[str, str] = field(default_factory=dict)
+    commit: str | None = UNKNOWN_COMMIT  # of isbor's source; None: it did not run from a checkout
+    machine: Mapping[str, str] = field(default_factory=dict)
+    threads: int | None = None  # of linear algebra; None: not known
+    finished: str = ""  # ISO date and time
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a result."""
+        return self.status == "ok"
+
+    @property
+    def allowance(self) -> str:
+        """What the job was allowed to take, in words."""
+        seconds, memory = self.limits.get("seconds"), self.limits.get("memory")
+        if seconds is None:
+            time = "any time"
+        else:
+            time = f"{seconds / 3600:g} h" if seconds >= 3600 else f"{seconds:g} s"
+        return f"{time} and {'any memory' if memory is None else f'{memory:g} GB'}"
+
+    @property
+    def outcome(self) -> tuple[Any, ...]:
+        """All that does not depend on the machine and on the hour."""
+        return (
+            self.task,
+            self.model,
+            self.split,
+            self.status,
+            self.n_train,
+            self.n_test,
+            tuple(sorted(self.metrics.items())),
+            self.vectors,
+            tuple(sorted(self.parameters.items())),
+            self.calibration,
+        )
+
+    def to_json(self) -> str:
+        """Return the record as JSON, in which a number that is not finite is null."""
+        return json.dumps(_finite(asdict(self)), ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Record":
+        """Return the record that `to_json` wrote."""
+        facts = json.loads(text)
+        facts["calibration"] = tuple(map(tuple, facts["calibration"]))
+        return cls(**facts)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,207 @@
+"""Where records are kept: a SQLite file that outlives whatever happens to its writers.
+
+One row a job, with the runner that works on it and the record that came of it:
+
+- A record is written in one transaction, and only where there is none: no job counts twice.
+- A job is claimed in a transaction before work on it begins: two runners never work on the same one.
+- A runner is alive as long as it holds the lock on a small file of its own beside the store. The operating
+  system lets go of the lock however the runner ends, so the claims of a dead runner are open to others at
+  once, and those of a living one never are.
+
+Lock files are made, looked at and removed within transactions of the store, so that none is removed between
+its making and its locking. A transaction is a ``with`` block of the connection, which ends it in C: Ctrl-C
+cannot come in between.
+
+The file is in WAL mode, where readers and a writer do not wait for each other.
+"""
+
+import sqlite3
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from isbor.experiments.running.records import Record
+
+__all__ = ["Store", "UnusableStoreError"]
+
+_FORMAT = 2
+_TABLE_OF_FORMAT_1 = "cells"
+_BUSY_SECONDS = 60.0
+_PAUSE = 0.01
+_BEGIN = "BEGIN IMMEDIATE"  # the lock for writing now, not at the first write
+
+
+class UnusableStoreError(ValueError):
+    """A file cannot be used as a store."""
+
+
+class Store:
+    """Records by the keys of their jobs, in a file that may be shared by runners of one machine.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it and its directory are made if they do not exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+            self._write_ahead()
+            self._database.execute("PRAGMA synchronous = FULL")
+            self._prepare()
+        except sqlite3.OperationalError as error:  # nothing is wrong with the content
+            raise UnusableStoreError(
+                f"The store of results {str(path)!r} cannot be written to ({error}). Try again, or choose "
+                "another directory."
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise UnusableStoreError(
+                f"{str(path)!r} is not a store of results ({error}). Choose another directory, or remove it."
+            ) from error
+        self._runner: str | None = None
+        self._lock: sqlite3.Connection | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back what this runner has claimed, and close the file."""
+        if self._runner is not None and self._lock is not None:
+            self.release_all()
+            with self._database as database:
+                database.execute(_BEGIN)
+                self._lock.close()
+                self._lock_file(self._runner).unlink(missing_ok=True)
+            self._runner = self._lock = None
+        self._database.close()
+
+    def records(self, keys: Iterable[str]) -> dict[str, Record]:
+        """Return the records of those jobs that have one."""
+        wanted = set(keys)
+        rows = self._database.execute("SELECT key, record FROM jobs WHERE record IS NOT NULL")
+        return {key: Record.from_json(text) for key, text in rows if key in wanted}
+
+    def claim(self, keys: Sequence[str]) -> str | None:
+        """Claim the first of these jobs that has no record and no living runner; None if there is none."""
+        with self._database as database:
+            database.execute(_BEGIN)
+            runner = self._identify()
+            rows = database.execute("SELECT key, runner, record IS NOT NULL FROM jobs")
+            taken = {key: (holder, bool(done)) for key, holder, done in rows}
+            alive: dict[str, bool] = {runner: True}
+            for key in keys:
+                holder, done = taken.get(key, (None, False))
+                if holder is not None and holder not in alive:
+                    alive[holder] = self._is_alive(holder)
+                if done or (holder is not None and alive[holder]):
+                    continue
+                database.execute(
+                    "INSERT INTO jobs (key, runner) VALUES (?, ?) "
+                    "ON CONFLICT (key) DO UPDATE SET runner = excluded.runner",
+                    (key, runner),
+                )
+                return key
+        return None
+
+    def release(self, key: str) -> None:
+        """Give back a job that this runner has claimed."""
+        self._database.execute(
+            "UPDATE jobs SET runner = NULL WHERE key = ? AND runner = ? AND record IS NULL",
+            (key, self._runner),
+        )
+
+    def release_all(self) -> None:
+        """Give back all that this runner has claimed."""
+        self._database.execute(
+            "UPDATE jobs SET runner = NULL WHERE runner = ? AND record IS NULL", (self._runner,)
+        )
+
+    def add(self, key: str, record: Record) -> None:
+        """Keep the record of a job; a record that is there stays."""
+        self._database.execute(
+            "INSERT INTO jobs (key, record) VALUES (?, ?) "
+            "ON CONFLICT (key) DO UPDATE SET record = excluded.record WHERE record IS NULL",
+            (key, record.to_json()),
+        )
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Drop the records of these jobs, so that they are computed again."""
+        with self._database as database:
+            database.execute(_BEGIN)
+            database.executemany(
+                "UPDATE jobs SET record = NULL, runner = NULL WHERE key = ? AND record IS NOT NULL",
+                [(key,) for key in keys],
+            )
+
+    def _write_ahead(self) -> None:
+        """Set WAL mode. SQLite itself does not wait here for others that open or close the file just now."""
+        deadline = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                self._database.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(_PAUSE)
+            else:
+                return
+
+    def _prepare(self) -> None:
+        with self._database as database:
+            database.execute(_BEGIN)
+            (found,) = database.execute("PRAGMA user_version").fetchone()
+            if found not in (0, 1, _FORMAT):
+                raise sqlite3.DatabaseError(f"its format is {found}; this version of isbor writes {_FORMAT}")
+            if found == 1:
+                database.execute(f"ALTER TABLE {_TABLE_OF_FORMAT_1} RENAME TO jobs")
+            database.execute(
+                "CREATE TABLE IF NOT EXISTS jobs (key TEXT PRIMARY KEY, runner TEXT, record TEXT)"
+            )
+            database.execute(f"PRAGMA user_version = {_FORMAT}")
+
+    def _identify(self) -> str:
+        """Return the name of this runner, whose lock is taken before its first claim, in a transaction."""
+        if self._runner is None:
+            self._sweep()
+            runner = uuid.uuid4().hex
+            self._lock = sqlite3.connect(self._lock_file(runner), timeout=0, isolation_level=None)
+            self._lock.execute("BEGIN EXCLUSIVE")
+            self._runner = runner
+        return self._runner
+
+    def _is_alive(self, runner: str) -> bool:
+        """Return whether somebody holds the lock of a runner."""
+        file = self._lock_file(runner)
+        if not file.exists():
+            return False
+        lock = sqlite3.connect(file, timeout=0, isolation_level=None)
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            return True
+        finally:
+            lock.close()
+        return False
+
+    def _sweep(self) -> None:
+        """Remove the lock files of runners that are gone and hold no claims."""
+        rows = self._database.execute("SELECT DISTINCT runner FROM jobs WHERE record IS NULL")
+        holders = {holder for (holder,) in rows}
+        for file in self.path.parent.glob(f".{self.path.name}.*.lock"):
+            runner = file.name.split(".")[-2]
+            if runner not in holders and not self._is_alive(runner):
+                file.unlink(missing_ok=True)
+
+    def _lock_file(self, runner: str) -> Path:
+        return self.path.with_name(f".{self.path.name}.{runner}.lock")

@@ -1,0 +1,287 @@
+import csv
+import io
+import math
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from isbor.experiments.reporting.tables.table import (
+    Entry,
+    Table,
+    mark_best,
+    mean_and_deviation,
+    number,
+    seconds,
+    to_csv,
+    to_html,
+    to_latex,
+    to_markdown,
+    to_rich,
+)
+
+RESULTS = Table(
+    title="Errors & times",
+    header=("task", "kind", "MAE", "s"),
+    rows=(
+        (Entry("a|b_c"), Entry("[bold]x[/bold]"), Entry("0.43 ± 0.02", "best"), Entry("-1.5")),
+        (Entry("<i>50%</i>"), Entry(""), Entry("0.50 ± 0.10", "second"), Entry("–")),
+    ),
+    notes=("Mean ± deviation.", "Less is better."),
+    n_text=2,
+)
+
+NO_FRAME = Table("", ("x",), ((Entry("1"),),))
+
+
+def texts(table):
+    return [list(table.header), *([entry.text for entry in row] for row in table.rows)]
+
+
+def read_csv(text):
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+class Cells(HTMLParser):
+    """Collects tag, attributes and text of every cell, and complains of tags that are not closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.cells = [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        if tag in ("th", "td", "caption"):
+            self.cells.append((tag, dict(attrs), ""))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("th", "td", "caption"):
+            tag, attributes, text = self.cells[-1]
+            self.cells[-1] = (tag, attributes, text + data)
+        else:
+            assert not data.strip()
+
+
+def markdown_cells(line):
+    """Split a line at its pipes and take the marks and the escapes off again."""
+    cells = re.split(r"(?<!\\)\|", line)[1:-1]
+    plain = [re.sub(r"^(\*\*?)(.*)\1$", r"\2", cell.strip()) for cell in cells]
+    return [re.sub(r"\\(.)", r"\1", cell) for cell in plain]
+
+
+def shown(table):
+    console = Console(width=100, file=io.StringIO(), force_terminal=True, color_system="standard")
+    console.print(to_rich(table))
+    return console.file.getvalue()
+
+
+def test_markdown_is_aligned_and_marked():
+    assert to_markdown(RESULTS).splitlines() == [
+        r"## Errors \& times",
+        "",
+        r"| task         | kind             |             MAE |    s |",
+        r"| ------------ | ---------------- | --------------: | ---: |",
+        r"| a\|b_c       | \[bold]x\[/bold] | **0.43 ± 0.02** | -1.5 |",
+        r"| \<i>50%\</i> |                  |   *0.50 ± 0.10* |    – |",
+        "",
+        "Mean ± deviation.",
+        "",
+        "Less is better.",
+    ]
+
+
+def test_markdown_can_be_read_back():
+    lines = to_markdown(RESULTS).splitlines()[2:6]
+    assert [markdown_cells(line) for line in [lines[0], *lines[2:]]] == texts(RESULTS)
+
+
+@given(st.text(alphabet=r"ab1 \|*`_<[]", max_size=8))
+def test_no_text_breaks_a_line_of_markdown(text):
+    table = Table("t", ("x", "y"), ((Entry(text), Entry("1", "best")),))
+    cells = re.split(r"(?<!\\)(?:\\\\)*\|", to_markdown(table).splitlines()[-1])
+    assert len(cells) == 4
+    assert cells[2].strip() == "**1**"
+
+
+def test_the_level_of_the_heading_can_be_chosen_and_an_empty_title_has_none():
+    assert to_markdown(RESULTS, heading=4).startswith("#### Errors")
+    assert to_markdown(NO_FRAME) == "| x   |\n| --- |\n| 1   |\n"
+    assert "caption" not in to_html(NO_FRAME) + to_latex(NO_FRAME)
+    assert to_rich(NO_FRAME).title is None
+
+
+def test_csv_has_the_plain_texts():
+    assert to_csv(RESULTS).splitlines()[0] == "task,kind,MAE,s"
+    assert read_csv(to_csv(RESULTS)) == texts(RESULTS)
+
+
+def test_latex_is_a_booktabs_table():
+    assert to_latex(RESULTS).splitlines() == [
+        r"\begin{table}",
+        r"  \centering",
+        r"  \caption{Errors \& times}",
+        r"  \begin{tabular}{llrr}",
+        r"    \toprule",
+        r"    task & kind & MAE & s \\",
+        r"    \midrule",
+        r"    a$|$b\_c & {[}bold{]}x{[}/bold{]} & \textbf{0.43 $\pm$ 0.02} & $-$1.5 \\",
+        r"    $<$i$>$50\%$<$/i$>$ &  & \emph{0.50 $\pm$ 0.10} & -- \\",
+        r"    \bottomrule",
+        r"  \end{tabular}",
+        r"  \par{\footnotesize Mean $\pm$ deviation.}",
+        r"  \par{\footnotesize Less is better.}",
+        r"\end{table}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\\", r"\textbackslash{}"),
+        ("{x}^2~$#", r"\{x\}\textasciicircum{}2\textasciitilde{}\$\#"),
+        ("2 × −1 — ≤ 3", r"2 $\times$ $-$1 --- $\leq$ 3"),
+        ("one\n\ntwo", "one two"),
+    ],
+)
+def test_latex_has_no_special_characters_left(text, expected):
+    table = Table("", ("x",), ((Entry(text),),))
+    assert rf"    {expected} \\" in to_latex(table).splitlines()
+
+
+def test_html_has_scopes_classes_and_notes():
+    cells = Cells(to_html(RESULTS)).cells
+    assert cells[0] == ("caption", {}, "Errors & times")
+    assert cells[1:5] == [
+        ("th", {"scope": "col"}, "task"),
+        ("th", {"scope": "col"}, "kind"),
+        ("th", {"scope": "col", "class": "number"}, "MAE"),
+        ("th", {"scope": "col", "class": "number"}, "s"),
+    ]
+    assert cells[5:9] == [
+        ("th", {"scope": "row"}, "a|b_c"),
+        ("td", {}, "[bold]x[/bold]"),
+        ("td", {"class": "number best"}, "0.43 ± 0.02"),
+        ("td", {"class": "number"}, "-1.5"),
+    ]
+    assert cells[11][1] == {"class": "number second"}
+    assert cells[13:] == [("td", {"colspan": "4"}, note) for note in RESULTS.notes]
+
+
+def test_rows_of_numbers_only_have_no_header_cell():
+    table = Table("", ("x", "y"), ((Entry("1"), Entry("2")),), n_text=0)
+    assert [tag for tag, _, _ in Cells(to_html(table)).cells] == ["th", "th", "td", "td"]
+
+
+@given(st.lists(st.text(), min_size=2, max_size=2), st.text())
+def test_any_text_survives_csv_and_html(header, text):
+    table = Table("title", tuple(header), ((Entry(text), Entry(text, "best")),))
+    assert read_csv(to_csv(table)) == texts(table)
+    assert [cell[2] for cell in Cells(to_html(table)).cells] == ["title", *header, text, text]
+
+
+def test_the_terminal_shows_marks_as_styles_and_brackets_as_they_are():
+    text = shown(RESULTS)
+    assert "[bold]x[/bold]" in text
+    assert "\x1b[1m0.43 ± 0.02\x1b[0m" in text
+    assert "\x1b[3m0.50 ± 0.10\x1b[0m" in text
+    assert "Errors & times" in text
+    assert "Less is better." in text
+
+
+def test_the_terminal_aligns_numbers_to_the_right():
+    assert [column.justify for column in to_rich(RESULTS).columns] == ["left", "left", "right", "right"]
+
+
+def test_a_table_must_be_rectangular():
+    with pytest.raises(ValueError, match="Row 1 of 't' has 1 entries, the header 2"):
+        Table("t", ("a", "b"), ((Entry("1"), Entry("2")), (Entry("3"),)))
+    with pytest.raises(ValueError, match="n_text is 3; it must be from 0 to 2"):
+        Table("t", ("a", "b"), (), n_text=3)
+
+
+def marks(values, texts=None, **kwargs):
+    texts = [f"{value:.2f}" for value in values] if texts is None else texts
+    return [entry.mark for entry in mark_best(values, texts, **kwargs)]
+
+
+def test_the_best_and_the_second_are_marked():
+    assert marks([0.3, 0.1, 0.2]) == ["", "best", "second"]
+    assert marks([0.3, 0.1, 0.2], lowest=False) == ["best", "", "second"]
+    assert marks([0.3]) == ["best"]
+    assert marks([]) == []
+
+
+def test_values_shown_alike_share_a_mark():
+    assert marks([0.101, 0.104, 0.2]) == ["best", "best", ""]  # two are best: nobody is second
+    assert marks([0.1, 0.201, 0.199, 0.3]) == ["best", "second", "second", ""]
+    assert marks([0.3, 0.3]) == ["best", "best"]
+
+
+def test_deviations_do_not_tell_values_apart():
+    assert marks([0.101, 0.104, 0.2], ["0.10 ± 0.02", "0.10 ± 0.01", "0.20 ± 0.01"]) == ["best", "best", ""]
+
+
+def test_a_value_that_is_missing_is_a_dash():
+    assert mark_best([math.nan, 2.0, 1.0], ["nan", "2", "1"]) == [
+        Entry("–"),
+        Entry("2", "second"),
+        Entry("1", "best"),
+    ]
+    assert mark_best([math.nan], ["nan"]) == [Entry("–")]
+
+
+def test_values_and_texts_go_together():
+    with pytest.raises(ValueError, match="1 value.* 2 text"):
+        mark_best([1.0], ["1", "2"])
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=8))
+def test_no_unmarked_value_is_shown_better_than_a_marked_one(values):
+    shown = [number(value, 1) for value in values]
+    best = min(map(float, shown))
+    found = marks(values, shown)
+    assert [mark == "best" for mark in found] == [float(text) == best for text in shown]
+    if found.count("best") == 1 and len(values) > 1:
+        second = min(float(text) for text in shown if float(text) != best)
+        assert [mark == "second" for mark in found] == [float(text) == second for text in shown]
+    else:
+        assert "second" not in found
+
+
+def test_mean_and_deviation():
+    assert mean_and_deviation([0.41, 0.43, 0.45], 2) == "0.43 ± 0.02"
+    assert mean_and_deviation([0.4321], 3) == "0.432"
+    assert mean_and_deviation([], 2) == "–"
+    assert mean_and_deviation([0.4, math.nan], 2) == "–"
+
+
+def test_numbers():
+    assert number(1.23456, 3) == "1.235"
+    assert number(-0.0001, 2) == "0.00"
+    assert number(math.nan, 2) == "–"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "<0.001"),
+        (0.0012, "0.001"),
+        (0.3456, "0.346"),
+        (2.345678, "2.35"),
+        (23.456, "23.5"),
+        (234.56, "235"),
+        (12345.6, "12346"),
+        (math.nan, "–"),
+    ],
+)
+def test_seconds_have_sensible_digits(value, text):
+    assert seconds(value) == text

@@ -1,0 +1,347 @@
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from isbor.experiments.reporting.significance import (
+    Friedman,
+    Tally,
+    friedman,
+    nemenyi_quantile,
+    pair_tests,
+    signed_rank_p,
+    smallest_p,
+    tally_pairs,
+)
+
+MODELS = ("a", "b", "c")
+
+
+def table_of(values, models=MODELS):
+    """Errors of one split per task, from rows of one error per model."""
+    return {
+        f"task {i}": {model: {0: value} for model, value in zip(models, row, strict=True)}
+        for i, row in enumerate(values)
+    }
+
+
+def tallied(errors, models=MODELS, level=0.1):
+    return tally_pairs(pair_tests(errors, models, level), models)
+
+
+def errors_on(task, **by_model):
+    return {task: {model: dict(enumerate(values)) for model, values in by_model.items()}}
+
+
+@st.composite
+def some_errors(draw):
+    """Eighths, so that sums and differences are exact and ties are frequent; some runs unfinished."""
+    eighth = st.integers(0, 16).map(lambda n: n / 8)
+    by_task = {}
+    for task in range(draw(st.integers(2, 4))):
+        # Split 0 was run by all models: complete ones have it in common.
+        by_model = {}
+        for model in MODELS:
+            by_split = draw(st.dictionaries(st.integers(1, 9), eighth, max_size=9))
+            by_model[model] = {0: draw(st.sampled_from([math.nan, draw(eighth), 0.5]))} | by_split
+        by_task[f"task {task}"] = by_model
+    return by_task
+
+
+def n_ranked(errors):
+    """Return the number of tasks on which some model finished all its runs."""
+    return sum(not all(math.isnan(runs[0]) for runs in task.values()) for task in errors.values())
+
+
+# Signed ranks
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 20, 40])
+def test_without_ties_the_p_value_is_scipys(n):
+    d = np.random.default_rng(n).normal(0.3, 1.0, size=n)
+    assert_allclose(signed_rank_p(d), stats.wilcoxon(d, method="exact").pvalue, rtol=1e-12)
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=8))
+def test_the_p_value_counts_the_signs_that_are_as_extreme(differences):
+    d = np.array([x for x in differences if x], dtype=float)
+    ranks = stats.rankdata(np.abs(d))
+    sums = [abs(np.array(signs) @ ranks) for signs in product([-1, 1], repeat=len(d))]
+    expected = np.mean(np.array(sums) >= abs(np.sign(d) @ ranks) - 1e-9)
+    assert_allclose(signed_rank_p(differences), expected, rtol=1e-12)
+
+
+def test_many_splits_agree_with_the_normal_approximation():
+    d = np.random.default_rng(0).normal(0.15, 1.0, size=300)
+    w = np.sign(d) @ stats.rankdata(np.abs(d))
+    z = w / math.sqrt(300 * 301 * 601 / 6)
+    assert_allclose(signed_rank_p(d), 2 * stats.norm.sf(abs(z)), rtol=0.02)
+
+
+def test_differences_that_are_all_zero_say_nothing():
+    assert signed_rank_p([0.0] * 20) == 1.0
+
+
+@pytest.mark.parametrize(("n", "p"), [(0, 1.0), (1, 1.0), (3, 0.25), (20, 2.0**-19)])
+def test_the_smallest_p_value_is_that_of_differences_of_one_sign(n, p):
+    assert smallest_p(n) == p
+    assert signed_rank_p(np.arange(1.0, n + 1)) == p
+
+
+def test_six_models_need_ten_splits():
+    """At level 0.1, p must be at most 1/300; 2⁻⁸ is not, 2⁻⁹ is."""
+    assert smallest_p(9) > 0.1 / 30 > smallest_p(10)
+
+
+# Pairs of models
+
+
+def test_the_level_is_divided_by_the_number_of_ordered_pairs():
+    n = 6
+    better, worse = [0.1] * n, [0.1 + 0.01 * k for k in range(1, n + 1)]
+    errors = errors_on("t", a=better, b=worse, c=better)
+    # p = 2⁻⁵ = 0.03125, to be compared with the level divided by 2 and by 6.
+    assert tallied(errors, ["a", "b"], level=0.07)["a"] == Tally(1, 0, 0)
+    assert tallied(errors, ["a", "b"], level=0.06)["a"] == Tally(0, 1, 0)
+    assert tallied(errors, MODELS, level=0.19)["b"] == Tally(0, 0, 2)
+    assert tallied(errors, MODELS, level=0.18)["b"] == Tally(0, 2, 0)
+
+
+def test_a_pair_is_tested_on_the_splits_both_have():
+    errors = {"t": {"a": {0: 0.5, 1: 0.25, 4: 0.0}, "b": {4: 0.75, 1: 0.5, 7: 9.0}}}
+    (test,) = pair_tests(errors, ["a", "b"])
+    assert (test.task, test.first, test.second, test.n_splits) == ("t", "a", "b", 2)
+    assert test.mean_difference == -0.5
+    assert (test.p_value, test.outcome) == (0.5, "draw")
+
+
+def test_an_unfinished_run_loses_to_a_complete_model_and_two_unfinished_draw():
+    """On the 18 splits that "a" finished it is better by far; as in the paper, it loses all the same."""
+    late, good = math.nan, [0.5 + 0.01 * k for k in range(20)]
+    errors = errors_on("t", a=[0.1] * 18 + [late] * 2, b=good, c=[late] * 20)
+    tests = {(test.first, test.second): test for test in pair_tests(errors, MODELS)}
+    assert [tests[pair].outcome for pair in [("a", "b"), ("b", "c"), ("a", "c")]] == ["loss", "win", "draw"]
+    assert [test.n_splits for test in tests.values()] == [18, 0, 0]
+    assert all(math.isnan(test.p_value) and math.isnan(test.mean_difference) for test in tests.values())
+    assert tallied(errors) == {"a": Tally(0, 1, 1), "b": Tally(2, 0, 0), "c": Tally(0, 1, 1)}
+    not_yet = {"t": errors["t"] | {"a": {split: 0.1 for split in range(18)}}}  # two splits to be run
+    assert tallied(not_yet)["a"] == Tally(2, 0, 0)
+
+
+def test_who_was_not_run_is_not_compared():
+    errors = {"t": {"a": {0: 0.5}, "b": {0: math.nan}, "c": {}}, "u": {"c": {0: 0.1}}}
+    assert tallied(errors) == {"a": Tally(1, 0, 0), "b": Tally(0, 0, 1), "c": Tally(0, 0, 0)}
+    ranked = table_of([(1, 2, 3), (2, 1, 3)])
+    assert friedman(ranked | {"part": {"a": {0: 0.9}, "b": {0: 0.1}}}, MODELS) == friedman(ranked, MODELS)
+
+
+def test_models_that_finished_different_splits_draw():
+    (test,) = pair_tests({"t": {"a": {0: 0.1}, "b": {1: 0.9}}}, ["a", "b"])
+    assert (test.n_splits, test.outcome) == (0, "draw")
+    assert math.isnan(test.mean_difference)
+
+
+def test_the_sums_of_ranks_name_the_winner():
+    """One split on which it is far worse costs a model its mean, not its win."""
+    (test,) = pair_tests(errors_on("t", a=[0.1] * 19 + [0.9], b=[0.11] * 19 + [0.1]), ["a", "b"])
+    assert test.mean_difference > 0.0
+    assert test.outcome == "win"
+
+
+def test_differences_by_rounding_are_ties():
+    """0.3 − 0.2 and 0.2 − 0.1 differ in the last bit; 0.1 + 0.2 and 0.3 too."""
+    (test,) = pair_tests(errors_on("t", a=[0.3, 0.1, 0.1 + 0.2], b=[0.2, 0.2, 0.3]), ["a", "b"])
+    assert test.p_value == 1.0
+    assert friedman(
+        errors_on("t", a=[0.1, 0.2], b=[0.3, 0.0]) | table_of([(1, 2)], "ab"), "ab"
+    ).mean_ranks == (
+        1.25,
+        1.75,
+    )
+
+
+@settings(max_examples=50, deadline=None)
+@given(some_errors())
+def test_wins_are_the_losses_of_others(errors):
+    tallies = tallied(errors, MODELS, level=1.0)
+    assert sum(tally.wins for tally in tallies.values()) == sum(tally.losses for tally in tallies.values())
+    for tally in tallies.values():
+        assert tally.wins + tally.draws + tally.losses == len(errors) * (len(MODELS) - 1)
+
+
+@settings(max_examples=50, deadline=None)
+@given(some_errors(), st.permutations(MODELS))
+def test_the_order_of_the_models_does_not_matter(errors, order):
+    assert tallied(errors, order, level=1.0) == tallied(errors, MODELS, level=1.0)
+    if n_ranked(errors) < 2:
+        return
+    result, permuted = friedman(errors, MODELS), friedman(errors, order)
+    ranks = dict(zip(result.models, result.mean_ranks, strict=True))
+    assert permuted.models == tuple(order)
+    assert permuted.mean_ranks == tuple(ranks[model] for model in order)
+    assert (permuted.statistic, permuted.p_value) == (result.statistic, result.p_value)
+
+
+@settings(max_examples=50, deadline=None)
+@given(some_errors(), st.integers(0, 50))
+def test_a_task_may_be_harder_for_all(errors, constant):
+    harder = dict(errors)
+    harder["task 0"] = {
+        model: {split: error + constant for split, error in by_split.items()}
+        for model, by_split in errors["task 0"].items()
+    }
+    assert tallied(harder, MODELS, level=1.0) == tallied(errors, MODELS, level=1.0)
+    if n_ranked(errors) >= 2:
+        assert friedman(harder, MODELS) == friedman(errors, MODELS)
+
+
+# Ranks over tasks
+
+# Demšar (2006), table 6: AUC, more is better. The paper ranks the third before the fourth on the
+# last but one, by digits that it does not print.
+AUC = np.array(
+    [
+        [0.763, 0.768, 0.771, 0.798],
+        [0.599, 0.591, 0.590, 0.569],
+        [0.954, 0.971, 0.968, 0.967],
+        [0.628, 0.661, 0.654, 0.657],
+        [0.882, 0.888, 0.886, 0.898],
+        [0.936, 0.931, 0.916, 0.931],
+        [0.661, 0.668, 0.609, 0.685],
+        [0.583, 0.583, 0.563, 0.625],
+        [0.775, 0.838, 0.866, 0.875],
+        [1.000, 1.000, 1.000, 1.000],
+        [0.940, 0.962, 0.965, 0.962],
+        [0.619, 0.666, 0.614, 0.669],
+        [0.972, 0.981, 0.9751, 0.975],
+        [0.957, 0.978, 0.946, 0.970],
+    ]
+)
+TREES = ("C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf")
+
+
+def test_the_example_of_demsar():
+    result = friedman(table_of(1.0 - AUC, TREES), TREES, level=0.05)
+    assert_allclose(result.mean_ranks, [3.143, 2.000, 2.893, 1.964], atol=5e-4)
+    assert_allclose(result.critical_difference, 1.25, atol=5e-3)
+    assert result.groups() == (("C4.5+m+cf", "C4.5+m", "C4.5+cf", "C4.5"),)
+    # The paper's χ² = 9.28 and F = 3.69 are not corrected for ties; scipy's χ² is.
+    chi_square = stats.friedmanchisquare(*AUC.T).statistic
+    assert_allclose(result.statistic, 13 * chi_square / (14 * 3 - chi_square), rtol=1e-12)
+    assert result.statistic > 3.69
+    at_ten_percent = friedman(table_of(1.0 - AUC, TREES), TREES, level=0.1)
+    assert_allclose(at_ten_percent.critical_difference, 1.12, atol=5e-3)
+    assert at_ten_percent.groups() == (("C4.5+m+cf", "C4.5+m", "C4.5+cf"), ("C4.5+cf", "C4.5"))
+
+
+def test_without_ties_it_is_an_analysis_of_variance_of_ranks():
+    values = np.random.default_rng(0).normal(size=(9, 3)) + [0.0, 0.3, 0.9]
+    result = friedman(table_of(values), MODELS)
+    chi_square = stats.friedmanchisquare(*values.T).statistic
+    assert_allclose(result.statistic, 8 * chi_square / (9 * 2 - chi_square), rtol=1e-12)
+    assert_allclose(result.p_value, stats.f.sf(result.statistic, 2, 16), rtol=1e-12)
+    assert (result.n_tasks, result.level) == (9, 0.1)
+
+
+def test_tasks_that_agree_are_as_sure_as_chance_allows():
+    result = friedman(table_of([(1, 2, 3)] * 3), MODELS)
+    assert result.mean_ranks == (1.0, 2.0, 3.0)
+    assert result.statistic == math.inf
+    assert_allclose(result.p_value, 1 / 6**2, rtol=1e-12)
+    shared = friedman(table_of([(1, 2, 2)] * 4), MODELS)
+    assert shared.mean_ranks == (1.0, 2.5, 2.5)
+    assert_allclose(shared.p_value, 1 / 3**3, rtol=1e-12)
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 2), min_size=3, max_size=3), min_size=2, max_size=3),
+)
+@settings(max_examples=30, deadline=None)
+def test_no_p_value_is_below_all_that_rearranged_ranks_can_have(values):
+    ranks = [stats.rankdata(row) for row in values]
+    arrangements = [np.array(rows) for rows in product(*(sorted(set(orders(row))) for row in ranks))]
+    spread = np.array([np.sum(rows.sum(axis=0) ** 2) for rows in arrangements])
+    best_possible = np.mean(spread >= spread.max() - 1e-9)
+    found = friedman(table_of(values), MODELS).p_value
+    assert found <= 1.0
+    if len({tuple(sorted(row)) for row in ranks}) == 1 and spread.max() > 0:
+        assert found >= best_possible - 1e-12
+
+
+def orders(row):
+    a, b, c = row
+    return [(a, b, c), (a, c, b), (b, a, c), (b, c, a), (c, a, b), (c, b, a)]
+
+
+def test_models_that_never_differ_have_a_p_value_of_one():
+    result = friedman(table_of([(1, 1, 1), (2, 2, 2)]), MODELS)
+    assert (result.mean_ranks, result.statistic, result.p_value) == ((2.0, 2.0, 2.0), 0.0, 1.0)
+
+
+def test_unfinished_models_share_the_last_ranks():
+    late = math.nan
+    errors = errors_on("t", a=[5.0, 5.0], b=[0.1, late], c=[late, late]) | table_of([(0.1, 0.2, 0.2)])
+    assert friedman(errors, MODELS).mean_ranks == (1.0, 2.5, 2.5)
+
+
+def test_a_task_that_nobody_finished_does_not_count():
+    errors = table_of([(1, 2, 3), (2, 1, 3)])
+    nobody = errors_on("none", a=[math.nan], b=[math.nan], c=[math.nan])
+    assert friedman(errors | nobody, MODELS) == friedman(errors, MODELS)
+
+
+def test_a_task_without_a_split_in_common_does_not_count():
+    errors = table_of([(1, 2, 3), (2, 1, 3)])
+    apart = {"apart": {"a": {0: 0.1}, "b": {1: 0.1}, "c": {0: 0.2, 1: 0.2}}}
+    assert friedman(errors | apart, MODELS) == friedman(errors, MODELS)
+
+
+def test_means_are_over_the_splits_in_common():
+    errors = table_of([(1, 2)], "ab") | {"t": {"a": {0: 0.3, 1: 9.0}, "b": {0: 0.4}}}
+    assert friedman(errors, "ab").mean_ranks == (1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("n_models", "q"),
+    list(enumerate([1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164], start=2)),
+)
+def test_quantiles_are_those_of_demsar(n_models, q):
+    assert_allclose(nemenyi_quantile(n_models, 0.05), q, atol=1e-3)
+
+
+def test_two_models_have_the_quantile_of_the_normal():
+    assert_allclose(nemenyi_quantile(2, 0.1), stats.norm.ppf(0.95), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "groups"),
+    [
+        ((1.0, 2.0, 3.5, 4.0), (("a", "b"), ("c", "d"))),
+        ((4.0, 1.0, 2.5, 2.0), (("b", "d"), ("d", "c"))),
+        ((1.0, 2.0, 3.0, 4.0), (("a", "b"), ("b", "c"), ("c", "d"))),
+        ((1.0, 3.0, 5.0, 7.0), ()),
+        ((2.5, 2.5, 2.5, 2.5), (("a", "b", "c", "d"),)),
+    ],
+)
+def test_groups_are_as_large_as_the_critical_difference_allows(ranks, groups):
+    assert Friedman(tuple("abcd"), ranks, 5, 1.0, 0.5, 1.0, 0.1).groups() == groups
+
+
+# What cannot be compared
+
+
+def test_what_cannot_be_compared_is_named():
+    errors = table_of([(1, 2, 3)])
+    with pytest.raises(ValueError, match=r"models are \['a'\]; at least 2"):
+        tallied(errors, ["a"])
+    with pytest.raises(ValueError, match="each named once"):
+        friedman(errors, ["a", "a"])
+    with pytest.raises(ValueError, match=r"1 of 2 task\(s\) were run by all models"):
+        friedman(errors | {"none": {}}, MODELS)
+    with pytest.raises(ValueError, match="error of b on split 3 of t is inf"):
+        pair_tests({"t": {"a": {3: 0.1}, "b": {3: math.inf}}}, ["a", "b"])

@@ -1,0 +1,491 @@
+"""What a job measures, against the same computed by hand."""
+
+import itertools
+import warnings
+from collections import Counter
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import cohen_kappa_score
+from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits
+
+from isbor import ISBOR, ISVOR, KDLOR, SVOR
+from isbor.datasets import make_saddle
+from isbor.experiments import CATALOGUE, CrossValidation, Holdout, Job, Model, Record, Search, Task
+from isbor.experiments.description.tasks import Saddle, TableFile
+from isbor.experiments.running.measure import measure
+
+SADDLE = Task("saddle", "Saddle", Saddle(240), Holdout(160))
+
+
+def job(model, task=SADDLE, split=0, search=None):
+    return Job(model, task, split, 0, search or Search(folds=3))
+
+
+def saddle_rows(split=0, task=SADDLE):
+    """Return X and y of training, then of test rows, labels from 0."""
+    X, y = make_saddle(task.source.rows, random_state=task.source.random_state)
+    order = np.random.default_rng(split).permutation(len(y))
+    train, test = order[: task.scheme.train], order[task.scheme.train :]
+    return X[train], y[train] - 1, X[test], y[test] - 1
+
+
+class Given(ClassifierMixin, BaseEstimator):
+    """Predicts what its features say: a label, then probabilities."""
+
+    def fit(self, X, y):
+        self.classes_ = np.arange(3)
+        return self
+
+    def predict(self, X):
+        return np.asarray(X)[:, 0].astype(int)
+
+    def predict_proba(self, X):
+        return np.asarray(X)[:, 1:]
+
+
+class Watched(ClassifierMixin, BaseEstimator):
+    """Predicts a constant and notes what it is given."""
+
+    fits: ClassVar[list] = []
+    tables: ClassVar[list] = []
+
+    def __init__(self, label=0, classes=None, n_jobs=None):
+        self.label = label
+        self.classes = classes
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        Watched.fits.append((len(y), dict(self.get_params())))
+        Watched.tables.append(X)
+        return self
+
+    def predict(self, X):
+        Watched.tables.append(X)
+        return np.full(len(X), self.label)
+
+
+class Other(Watched):
+    """Another one, to search by."""
+
+
+class Shares(ClassifierMixin, BaseEstimator):
+    """Predicts the lowest class of training, and the shares of those that training has."""
+
+    def fit(self, X, y):
+        self.classes_, counts = np.unique(y, return_counts=True)
+        self._shares = counts / len(y)
+        self.support_ = np.arange(7)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def predict_proba(self, X):
+        return np.tile(self._shares, (len(X), 1))
+
+
+class Unsettled(Shares):
+    """Warns that it has not converged."""
+
+    def fit(self, X, y):
+        warnings.warn("not yet", ConvergenceWarning, stacklevel=2)
+        return super().fit(X, y)
+
+
+class Broken(Watched):
+    """Cannot be fitted."""
+
+    def fit(self, X, y):
+        raise ArithmeticError("nothing adds up")
+
+
+def model_of(estimator, **facts):
+    return Model("m", "M", f"{__name__}:{estimator.__name__}", **facts)
+
+
+@pytest.fixture(autouse=True)
+def one_thread_and_nothing_seen_yet():
+    Watched.fits.clear()
+    Watched.tables.clear()
+    with threadpool_limits(1):
+        yield
+
+
+# --- Metrics -----------------------------------------------------------------------------------------------
+
+
+def test_metrics_are_those_of_the_fitted_model():
+    found = measure(job(CATALOGUE["isbor-evidence"], split=2))
+    X, y, X_test, y_test = saddle_rows(split=2)
+    model = ISBOR(basis="rbf", n_jobs=1).fit(X, y)
+    predicted, proba = model.predict(X_test), model.predict_proba(X_test)
+    distance = np.abs(predicted - y_test)
+    cumulative = proba.cumsum(axis=1)[:, :-1] - (y_test[:, None] <= np.arange(4))
+    expected = {
+        "mae": distance.mean(),
+        "accuracy": (distance == 0).mean(),
+        "amae": np.mean([distance[y_test == k].mean() for k in range(5)]),
+        "qwk": cohen_kappa_score(y_test, predicted, weights="quadratic"),
+        "rps": (cumulative**2).sum(axis=1).mean() / 4,
+        "log_loss": -np.log(proba[np.arange(len(y_test)), y_test]).mean(),
+    }
+    assert found.metrics.keys() == expected.keys()
+    for name, value in expected.items():
+        assert_allclose(found.metrics[name], value, rtol=1e-12)
+    assert (found.task, found.model, found.split) == ("saddle", "isbor-evidence", 2)
+    assert (found.status, found.n_train, found.n_test) == ("ok", 160, 80)
+    assert found.vectors == len(model.relevance_vectors_)
+    assert found.parameters == {"kind": "rbf", "gamma": model.gamma_}
+
+
+def table_task(directory, rows, n_train, order, header="label,p0,p1,p2,y"):
+    """Return a task of a table, and its test rows as arrays."""
+    path = directory / "given.csv"
+    path.write_text(header + "\n" + "\n".join(",".join(map(str, row)) for row in rows))
+    task = Task("t", "T", TableFile.of(path, "y", order), Holdout(n_train))
+    return task, np.random.default_rng(0).permutation(len(rows))[n_train:]
+
+
+def test_calibration_counts_pairs_of_row_and_threshold(tmp_path):
+    rng = np.random.default_rng(1)
+    proba = np.vstack([rng.dirichlet(np.ones(3), 40), np.eye(3), [[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]]])
+    y = rng.integers(0, 3, len(proba))
+    y[:3] = 0, 1, 2
+    rows = [(k, *map(float, p), k) for k, p in zip(y, proba, strict=True)]
+    task, test = table_task(tmp_path, rows, 5, ("0", "1", "2"))
+    found = measure(job(model_of(Given), task))
+    bins = [[0.0, 0.0, 0.0] for _ in range(10)]
+    for row in test:
+        for k in (0, 1):
+            below = min(sum(proba[row][: k + 1].tolist()), 1.0)
+            here = bins[min(int(10 * below), 9)]
+            here[0] += 1
+            here[1] += below
+            here[2] += y[row] <= k
+    assert_allclose(found.calibration, bins, rtol=1e-12)
+    assert sum(count for count, _, _ in found.calibration) == 2 * len(test)
+    assert found.metrics["mae"] == 0.0
+    assert found.metrics["qwk"] == 1.0
+
+
+def test_a_model_without_probabilities_has_no_scores_of_them():
+    found = measure(job(model_of(Watched)))
+    assert list(found.metrics) == ["mae", "accuracy", "amae", "qwk"]
+    assert found.metrics["mae"] == saddle_rows()[3].mean()  # all in the lowest class
+    assert found.calibration == ()
+    assert found.vectors is None
+
+
+def test_vectors_are_counted():
+    X, y, *_ = saddle_rows()
+    found = measure(job(Model("svor", "SVOR", "isbor:SVOR", {"probability": False})))
+    assert found.vectors == len(SVOR(probability=False).fit(X, y).support_) > 0
+    assert "rps" not in found.metrics
+    assert measure(job(model_of(Shares))).vectors == 7
+
+
+# --- Classes without training rows -------------------------------------------------------------------------
+
+
+def test_a_class_without_training_rows_has_no_probability_but_a_place(tmp_path):
+    order = np.random.default_rng(0).permutation(12)
+    y = np.empty(12, dtype=int)
+    y[order[:8]] = [0, 2, 2, 2, 0, 2, 2, 2]  # training has no 1
+    y[order[8:]] = [0, 1, 2, 2]
+    task, _ = table_task(tmp_path, [(k, label) for k, label in enumerate(y)], 8, ("0", "1", "2"), "x,y")
+    found = measure(job(model_of(Shares), task))
+    # Shares are 1/4, 0, 3/4: P(y ≤ 0) = P(y ≤ 1) = 1/4.
+    assert_allclose(found.metrics["mae"], (0 + 1 + 2 + 2) / 4)
+    assert_allclose(
+        found.metrics["rps"],
+        ((0.75**2 + 0.75**2) + (0.25**2 + 0.75**2) + 2 * (0.25**2 + 0.25**2)) / 2 / 4,
+    )
+    impossible = -np.log(np.finfo(float).tiny)
+    assert_allclose(found.metrics["log_loss"], (np.log(4) + impossible + 2 * np.log(4 / 3)) / 4)
+    assert_allclose(np.sum(found.calibration, axis=0), [8, 8 / 4, 1 + 2])
+
+
+@pytest.mark.parametrize("name", ["isbor-evidence", "sbor", "svor", "isvor", "gpor", "kdlor"])
+def test_our_models_are_told_of_classes_that_training_lacks(tmp_path, name):
+    X, y = make_saddle(60, random_state=0)
+    rows = [(*x, label) for x, label in zip(X, np.where(y > 3, 3, y), strict=True)]
+    task, test = table_task(tmp_path, rows, 40, ("0", "1", "2", "3", "4"), "a,b,y")
+    found = measure(job(replace(CATALOGUE[name], grid={}), task))
+    assert np.sum(found.calibration, axis=0)[0] == 4 * len(test)  # five classes, four thresholds
+    assert found.metrics["mae"] < 1.5
+
+
+def test_an_estimator_with_classes_gets_them_all():
+    measure(job(model_of(Watched)))
+    assert Watched.fits == [(160, {"label": 0, "classes": [0, 1, 2, 3, 4], "n_jobs": 1})]
+
+
+# --- The search --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("split", [0, 1])
+@pytest.mark.parametrize("rows", [None, 90])
+def test_the_search_finds_what_trying_everything_finds(split, rows):
+    grid = {"gamma": (0.01, 0.3, 10.0), "u": (1e-4, 1e-1)}
+    model = replace(CATALOGUE["kdlor"], grid=grid, parameters={"probability": False})
+    found = measure(job(model, split=split, search=Search(4, "mae", rows)))
+    X, y, X_test, y_test = saddle_rows(split)
+    errors = {}
+    for point in itertools.product(*grid.values()):
+        candidate = KDLOR(**dict(zip(grid, point, strict=True)), probability=False)
+        folds = StratifiedKFold(4).split(X[:rows], y[:rows])
+        errors[point] = np.mean(
+            [np.abs(candidate.fit(X[a], y[a]).predict(X[b]) - y[b]).mean() for a, b in folds]
+        )
+    chosen = found.parameters["gamma"], found.parameters["u"]
+    assert_allclose(errors[chosen], min(errors.values()), rtol=1e-12)
+    assert max(errors.values()) > 1.2 * min(errors.values())  # there was something to choose
+    refitted = KDLOR(gamma=chosen[0], u=chosen[1], probability=False).fit(X, y)
+    assert_allclose(found.metrics["mae"], np.abs(refitted.predict(X_test) - y_test).mean())
+
+
+def test_the_first_of_equal_points_is_chosen_by_the_score_asked_for():
+    _, y, *_ = saddle_rows()
+    labels = [4, 0, 1, 2, 3, 1]
+    found = measure(job(model_of(Watched, grid={"label": labels})))
+    means = [np.abs(y - label).mean() for label in range(5)]
+    assert found.parameters["label"] == np.argmin(means)
+    found = measure(job(model_of(Watched, grid={"label": labels}), search=Search(3, "accuracy")))
+    assert found.parameters["label"] == np.bincount(y).argmax()
+    assert np.argmin(means) != np.bincount(y).argmax()
+    # A parameter that changes nothing.
+    found = measure(job(model_of(Watched, grid={"n_jobs": [5, 1, 3]})))
+    assert found.parameters["n_jobs"] == 5
+
+
+LABELS = {"label": [4, 2, 0, 3]}
+
+
+def fits_by_label(search):
+    Watched.fits.clear()
+    measure(job(model_of(Watched, grid=LABELS), search=search))
+    return Counter(params["label"] for _, params in Watched.fits[:-1])
+
+
+def test_points_far_behind_leave_the_race_and_close_ones_do_not():
+    _, y, *_ = saddle_rows()
+    rows = [test for _, test in StratifiedKFold(4).split(y, y)]
+    fits = fits_by_label(Search(4))
+    for label in LABELS["label"]:
+        behind = np.abs(y - label) - np.abs(y - 2)
+        done = [behind[np.concatenate(rows[: k + 1])] for k in range(4)]
+        far = [d.mean() > 5 * d.std(ddof=1) / np.sqrt(len(d)) for d in done]
+        assert fits[label] == (far.index(True) + 1 if any(far) else 4)
+    assert fits[2] == 4
+    assert min(fits.values()) < 4  # somebody left
+
+
+def test_all_points_run_to_the_end_if_that_is_asked_for_or_rows_have_no_errors():
+    everything = dict.fromkeys(LABELS["label"], 4)
+    assert fits_by_label(Search(4, give_up=np.inf)) == everything
+    assert fits_by_label(Search(4, "accuracy")) == everything
+
+
+def test_what_a_search_leaves_out_it_leaves_out_only_in_the_search():
+    model = model_of(
+        Watched,
+        parameters={"n_jobs": 2},
+        grid={"label": [1, 3]},
+        search_parameters={"n_jobs": 7},
+        searched_by=f"{__name__}:Other",
+    )
+    measure(job(model, search=Search(2, rows_at_most=100)))
+    *searched, (n_rows, last) = Watched.fits
+    assert [(n, params["label"], params["n_jobs"]) for n, params in searched] == [
+        (50, 1, 7),
+        (50, 3, 7),
+        (50, 1, 7),
+        (50, 3, 7),
+    ]
+    assert (n_rows, last["n_jobs"]) == (160, 2)
+
+
+def test_more_rows_than_there_are_are_not_asked_for():
+    measure(job(model_of(Watched, grid={"label": [1]}), search=Search(2, rows_at_most=10_000)))
+    assert [n for n, _ in Watched.fits] == [80, 80, 160]
+
+
+def test_svor_chooses_for_isvor_what_isvor_would_choose():
+    grid = {"gamma": (0.01, 1.0, 30.0), "C": (0.1, 10.0)}
+    task = replace(SADDLE, scheme=Holdout(100))
+    by_svor = replace(CATALOGUE["isvor"], grid=grid, parameters={"probability": False})
+    found = measure(job(by_svor, task))
+    by_itself = measure(job(replace(by_svor, searched_by=""), task))
+    svor = measure(job(replace(by_svor, estimator="isbor:SVOR", parameters={"probability": False}), task))
+    assert found.outcome == by_itself.outcome
+    assert found.parameters == svor.parameters
+    assert_allclose(found.metrics["mae"], svor.metrics["mae"], atol=0.02)
+    X, y, X_test, y_test = saddle_rows(task=task)
+    exact = ISVOR(**found.parameters, probability=False).fit(X, y)
+    assert_allclose(found.metrics["mae"], np.abs(exact.predict(X_test) - y_test).mean())
+
+
+def test_a_rare_class_does_not_stop_a_search(tmp_path):
+    y = np.repeat([0, 1, 2], [20, 19, 1])
+    task, _ = table_task(tmp_path, [(k, label) for k, label in enumerate(y)], 38, (), "x,y")
+    for split in range(3):
+        found = measure(job(replace(CATALOGUE["kdlor"], grid={"gamma": [0.1, 1.0]}), task, split))
+        assert found.metrics["mae"] <= 1.0
+
+
+# --- Inputs ------------------------------------------------------------------------------------------------
+
+MIXED = "size,kind,y\n1,a,0\n,b,1\n3,a,0\n5,,1\n2,b,0\n,c,1\n7,a,0\n4,b,1\n6,c,0\n8,a,1\n"
+
+
+def test_numbers_are_one_hot_marked_and_standardised(tmp_path):
+    path = tmp_path / "mixed.csv"
+    path.write_text(MIXED)
+    task = Task("t", "T", TableFile.of(path, "y"), Holdout(7))
+    measure(job(model_of(Watched, inputs="numbers"), task))
+    fields = [line.split(",")[:2] for line in MIXED.splitlines()[1:]]
+    order = np.random.default_rng(0).permutation(10)
+    train, test = [fields[k] for k in order[:7]], [fields[k] for k in order[7:]]
+    mean = np.mean([float(size) for size, _ in train if size])
+    kinds = sorted({kind for _, kind in train if kind})
+
+    def encoded(rows):
+        return np.array(
+            [
+                [float(size or mean), not size, *(kind == level for level in kinds), not kind]
+                for size, kind in rows
+            ],
+            dtype=float,
+        )
+
+    keep = np.array(
+        [True, any(not s for s, _ in train), *([True] * len(kinds)), any(not k for _, k in train)]
+    )
+    expected = encoded(train)[:, keep]
+    centre, scale = expected.mean(axis=0), expected.std(axis=0)
+    seen, seen_in_test = Watched.tables
+    assert_allclose(seen, (expected - centre) / scale, atol=1e-12)
+    assert_allclose(seen_in_test, (encoded(test)[:, keep] - centre) / scale, atol=1e-12)
+    assert keep.all()  # the training rows lack values of both sorts
+
+
+def test_a_model_of_tables_gets_the_table(tmp_path):
+    path = tmp_path / "mixed.csv"
+    path.write_text(MIXED)
+    task = Task("t", "T", TableFile.of(path, "y"), Holdout(7))
+    measure(job(model_of(Watched), task))
+    order = np.random.default_rng(0).permutation(10)
+    for seen, rows in zip(Watched.tables, (order[:7], order[7:]), strict=True):
+        assert list(seen.columns) == ["size", "kind"]
+        sizes = [MIXED.splitlines()[1 + k].split(",")[0] for k in rows]
+        assert_array_equal(seen["size"], [float(size) if size else np.nan for size in sizes])
+
+
+@pytest.mark.parametrize("name", ["isbor-evidence", "kdlor", "trees"])
+def test_models_take_categories_and_missing_values(tmp_path, name):
+    path = tmp_path / "mixed.csv"
+    path.write_text("size,kind,y\n" + "".join(line + "\n" for line in MIXED.splitlines()[1:] * 6))
+    task = Task("t", "T", TableFile.of(path, "y"), CrossValidation(3))
+    found = measure(job(replace(CATALOGUE[name], grid={}), task))
+    assert found.n_test == 20
+    assert found.metrics["accuracy"] >= 0.5  # rows repeat
+
+
+# --- What is recorded --------------------------------------------------------------------------------------
+
+
+def test_times_add_up():
+    found = measure(job(replace(CATALOGUE["kdlor"], grid={"gamma": [0.1, 1.0]})))
+    parts = [found.seconds[name] for name in ("search", "fit", "predict")]
+    assert min(parts) > 0.0
+    assert sum(parts) < 60.0
+    assert measure(job(model_of(Shares))).seconds["search"] < 0.1  # nothing is searched
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CATALOGUE["isbor-evidence"],
+        replace(CATALOGUE["kdlor"], grid={"u": (1e-3, 1e-2)}),
+        replace(CATALOGUE["trees"], parameters={"random_state": 0, "max_iter": 5}),
+    ],
+    ids=lambda model: model.name,
+)
+def test_a_job_gives_the_same_again_and_another_split_another_result(model):
+    one = job(model, Task("s", "S", Saddle(120), Holdout(80)))
+    found = measure(one)
+    assert measure(one).outcome == found.outcome
+    assert measure(replace(one, split=1)).metrics != found.metrics
+
+
+def test_numbers_of_numpy_in_a_grid_can_be_recorded():
+    found = measure(job(model_of(Watched, grid={"label": np.arange(1, 4)})))
+    assert Record.from_json(found.to_json()) == found
+    assert type(found.parameters["label"]) is int
+
+
+def test_that_a_model_has_not_converged_is_not_said_aloud():
+    assert measure(job(model_of(Unsettled))).ok
+
+
+def test_errors_of_a_model_are_the_callers():
+    with pytest.raises(ArithmeticError, match="nothing adds up"):
+        measure(job(model_of(Broken)))
+    with pytest.raises(ArithmeticError, match="nothing adds up"):
+        measure(job(model_of(Watched, grid={"label": [1]}, searched_by=f"{__name__}:Broken")))
+
+
+@given(
+    st.builds(
+        Record,
+        task=st.text(),
+        model=st.text(),
+        split=st.integers(0, 99),
+        status=st.sampled_from(["ok", "timeout", "failed"]),
+        reason=st.text(),
+        n_train=st.integers(0, 10**6),
+        metrics=st.dictionaries(st.text(), st.floats(allow_nan=False)),
+        vectors=st.none() | st.integers(0, 10**6),
+        parameters=st.dictionaries(
+            st.text(), st.none() | st.booleans() | st.floats(allow_nan=False) | st.text()
+        ),
+        calibration=st.lists(st.tuples(*[st.floats(0, 1e9)] * 3)).map(tuple),
+        seconds=st.dictionaries(st.sampled_from(["search", "fit", "total"]), st.floats(0, 1e6)),
+        peak_memory=st.none() | st.floats(0, 1e6),
+        versions=st.dictionaries(st.text(), st.text()),
+    )
+)
+def test_a_record_reads_back_as_it_was(record):
+    again = Record.from_json(record.to_json())
+    assert again == record
+    assert again.outcome == record.outcome
+
+
+def test_an_outcome_does_not_depend_on_machine_and_hour():
+    record = Record("t", "m", 0, "ok", metrics={"mae": 0.5}, parameters={"C": 1.0})
+    later = replace(
+        record,
+        seconds={"total": 9.0},
+        peak_memory=1.0,
+        versions={"a": "1"},
+        machine={"b": "2"},
+        finished="now",
+    )
+    assert later.outcome == record.outcome
+    for changed in (
+        {"metrics": {"mae": 0.4}},
+        {"parameters": {"C": 2.0}},
+        {"status": "failed"},
+        {"vectors": 1},
+    ):
+        assert replace(record, **changed).outcome != record.outcome
