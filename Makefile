@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint bench clean
+.PHONY: demo test test-slow lint bench tables clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/isbor demo
@@ -21,8 +21,15 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The benchmarks that the README quotes and that take minutes; benchmarks/README.md has the others.
 bench: $(VENV)/bench.stamp
-	$(BIN)/python -m benchmarks
+	$(BIN)/isbor reproduce benchmarks.studies:SADDLE
+	$(BIN)/isbor reproduce benchmarks.studies:PAPER --datasets bs
+	$(BIN)/python -m benchmarks.million
+
+# The documents' tables, printed from docs/results/records.jsonl.
+tables: $(VENV)/dev.stamp
+	$(BIN)/python -m benchmarks.tables
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

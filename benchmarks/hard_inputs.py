@@ -28,13 +28,19 @@ class Outcome:
     vectors: float = np.nan
     accuracy: float = np.nan
 
+    def cells(self) -> list[str]:
+        """Return the entries of the table."""
+        numbers = [number(self.vectors, 0), number(self.accuracy, 3), seconds(self.seconds)]
+        return [*numbers, "; ".join(self.faults) or "sound"]
 
-# The default compares kinds, at several times the cost: it takes its turn with them.
-_KINDS: tuple[dict[str, Any], ...] = (
+
+_DEFAULTS: dict[str, Any] = {}
+# The default compares basis families, at several times the cost: it takes its turn with them.
+_PARAMETERS: tuple[dict[str, Any], ...] = (
     {"basis": "rbf"},
     {"metric": "ard"},
     {"basis": "mixed", "n_members": 1},
-    {},
+    _DEFAULTS,
 )
 
 
@@ -47,21 +53,12 @@ def main() -> None:
     print_table(
         "Hard inputs, training rows",
         ["problem", "vectors", "accuracy", "seconds", "outcome"],
-        [
-            [
-                name,
-                number(outcome.vectors, 0),
-                number(outcome.accuracy, 3),
-                seconds(outcome.seconds),
-                "; ".join(outcome.faults) or "sound",
-            ]
-            for name, outcome in named.items()
-        ],
+        [[name, *outcome.cells()] for name, outcome in named.items()],
     )
     failures = {name: outcome for name, outcome in named.items() if outcome.faults}
     elapsed = 0.0
     for seed in range(count):
-        outcome = attempt(*random_problem(seed), kind=_KINDS[seed % len(_KINDS)])
+        outcome = attempt(*random_problem(seed), parameters=_PARAMETERS[seed % len(_PARAMETERS)])
         elapsed += outcome.seconds
         if outcome.faults:
             failures[f"seed {seed}"] = outcome
@@ -76,14 +73,14 @@ def main() -> None:
 
 
 def attempt(
-    X: FloatArray, y: IntArray, weight: FloatArray | None = None, kind: Mapping[str, Any] | None = None
+    X: FloatArray, y: IntArray, weight: FloatArray | None = None, *, parameters: Mapping[str, Any] = _DEFAULTS
 ) -> Outcome:
-    """Fit and predict with warnings as errors, and look for faults; `kind` are parameters of the model."""
+    """Fit and predict with warnings as errors, and look for faults."""
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            model = ISBOR(**(kind or {})).fit(X, y, sample_weight=weight)
+            model = ISBOR(**parameters).fit(X, y, sample_weight=weight)
             elapsed = time.perf_counter() - start
             faults = find_faults(model, X)
             reached = accuracy(y, model.predict(X), labels=model.classes_, sample_weight=weight)

@@ -6,30 +6,30 @@ drawn by another process and reach it as files, so that its peak before the fit 
 
 import argparse
 import pickle
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
-from benchmarks.models import BoostedTrees
-from benchmarks.processes import in_fresh_process, peak_memory
+from benchmarks.measuring import Cost, in_fresh_process, measured
 from benchmarks.report import number, print_machine, print_table, print_target, progress, seconds
 from isbor import ISBOR
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray
 from isbor.data.rows import canonical_rows
 from isbor.datasets import make_saddle, saddle_labels
+from isbor.experiments.description.baselines import BoostedTrees
 from isbor.inference.expansion import expand, streamed
 from isbor.metrics import mean_absolute_error
 from isbor.model.basis import RowDictionary
 
-MODELS = {
-    'ISBOR(basis="rbf")': lambda: ISBOR(basis="rbf"),
+MODELS: dict[str, Callable[[], Any]] = {
+    'ISBOR(basis="rbf")': partial(ISBOR, basis="rbf"),
     "ISBOR()": ISBOR,
-    "boosted trees (median)": lambda: BoostedTrees(random_state=0),
+    "boosted trees (median)": partial(BoostedTrees, random_state=0),
 }
 N_TEST = 200_000
 CANDIDATES = (200, 500)  # basis functions of the passes that are timed
@@ -39,86 +39,55 @@ GEMM_SIZE = 3000
 REPEATS = 3  # the best of so many counts, for passes and matrix products
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """What one fit cost and reached."""
-
-    rows: int
-    seconds: float
-    peak: float  # megabytes above what the process held before
-    mae: float
-    vectors: float
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """What one call of predict cost."""
-
-    seconds: float
-    peak: float  # megabytes above what the process held before
-
-
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """Seconds of passes, and the rate that they are compared with."""
-
-    passes: dict[int, float]  # seconds, by number of candidates
-    gemm: float  # floating point operations a second
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.million", description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000, help="training rows; a tenth is tried as well")
     rows = parser.parse_args().rows
 
-    one_width, default, trees = MODELS
     with TemporaryDirectory() as name:
         folder = Path(name)
         truth = in_fresh_process(draw, folder, rows)
         fits = {}
-        for model, n in [(m, n) for m in (one_width, default) for n in (rows // 10, rows)] + [(trees, rows)]:
-            fits[model, n] = in_fresh_process(fit, folder, model, n)
-            progress(f"{model}, {n} rows: {fits[model, n].seconds:.2f} s")
+        for model in MODELS:
+            for n in (rows // 10, rows):
+                fits[model, n] = in_fresh_process(fit, folder, model, n)
+                progress(f"{model}, {n} rows: {fits[model, n][0].seconds:.2f} s")
         predictions = {model: in_fresh_process(predict, folder, model, rows) for model in MODELS}
-        rates = in_fresh_process(measure_rates, folder, rows)
+        gemm, passes = in_fresh_process(measure_rates, folder, rows)
 
     print_table(
         f"Saddle: {rows:,} training and {N_TEST:,} test rows (true f: MAE {truth:.5f})",
         ["model", "rows", "MAE", "MAE / true f", "vectors", "fit, seconds", "fit, MB above the data"],
         [
-            [
-                model,
-                f"{n:,}",
-                number(found.mae, 5),
-                number(found.mae / truth, 3),
-                number(found.vectors, 0),
-                seconds(found.seconds),
-                number(found.peak, 0),
-            ]
-            for (model, n), found in fits.items()
+            [model, f"{n:,}", number(mae, 5), number(mae / truth, 3), number(vectors, 0), *_cells(cost)]
+            for (model, n), (cost, mae, vectors) in fits.items()
         ],
     )
     print_table(
         f"Prediction of {rows:,} rows",
         ["model", "seconds", "MB above the data"],
-        [[model, seconds(found.seconds), number(found.peak, 0)] for model, found in predictions.items()],
+        [[model, *_cells(cost)] for model, cost in predictions.items()],
     )
     print_table(
-        f"A pass over {rows:,} rows beside np.dot of size {GEMM_SIZE} ({rates.gemm / 1e9:.0f} GFLOP/s)",
+        f"A pass over {rows:,} rows beside np.dot of size {GEMM_SIZE} ({gemm / 1e9:.0f} GFLOP/s)",
         ["candidates n", "seconds", "N·n² GFLOP/s", "share of np.dot", "2·N·n² GFLOP/s", "share of np.dot"],
-        [_rate_cells(rows, n, elapsed, rates.gemm) for n, elapsed in rates.passes.items()],
+        [_rate_cells(rows, n, elapsed, gemm) for n, elapsed in passes.items()],
     )
     print("N·n² counts what a symmetric product needs, 2·N·n² what a general one would take.\n")
-    for ours in (one_width, default):
-        small, large = fits[ours, rows // 10], fits[ours, rows]
-        print_target(
-            f"{ours}: time of {rows:,} rows over that of a tenth", large.seconds / small.seconds, 12, 2
-        )
-        print_target(f"{ours}: memory of the fit above the data, MB", large.peak, 1500, 0)
-        print_target(f"{ours}: MAE over that of the true f", large.mae / truth, 1.1, 3)
-    ratio = fits[one_width, rows].seconds / fits[trees, rows].seconds
+    one_width, default, trees = MODELS
+    for model in (one_width, default):
+        (small, _, _), (large, mae, _) = fits[model, rows // 10], fits[model, rows]
+        ratio = large.seconds / small.seconds
+        print_target(f"{model}: time of {rows:,} rows over that of a tenth", ratio, 12, 2)
+        print_target(f"{model}: memory of the fit above the data, MB", large.megabytes, 1500, 0)
+        print_target(f"{model}: MAE over that of the true f", mae / truth, 1.1, 3)
+    ratio = fits[one_width, rows][0].seconds / fits[trees, rows][0].seconds
     print_target(f"{one_width}: time over that of boosted trees", ratio, 1, 2)
     print_machine()
+
+
+def _cells(cost: Cost) -> list[str]:
+    return [seconds(cost.seconds), number(cost.megabytes, 0)]
 
 
 def _rate_cells(rows: int, n: int, elapsed: float, gemm: float) -> list[str]:
@@ -141,34 +110,28 @@ def draw(folder: Path, rows: int) -> float:
     return mean_absolute_error(y[rows:], saddle_labels(score[rows:]))
 
 
-def fit(folder: Path, name: str, rows: int) -> Fit:
-    """Fit a model to the first rows, and keep it in the folder."""
+def fit(folder: Path, name: str, rows: int) -> tuple[Cost, float, float]:
+    """Fit a model to the first rows, keep it in the folder, and return its cost, MAE and vectors."""
     X, y = _load(folder, "X_train", rows), _load(folder, "y_train", rows)
     MODELS[name]().fit(X[:1000], y[:1000])  # libraries, threads and their buffers
-    model = MODELS[name]()
-    before, start = peak_memory(), time.perf_counter()
-    model.fit(X, y)
-    elapsed, after = time.perf_counter() - start, peak_memory()
+    model, cost = measured(MODELS[name]().fit, X, y)
     (folder / f"{name}.pickle").write_bytes(pickle.dumps(model))
     mae = mean_absolute_error(_load(folder, "y_test"), model.predict(_load(folder, "X_test")))
-    return Fit(rows, elapsed, after - before, mae, getattr(model, "n_relevance_", np.nan))
+    return cost, mae, getattr(model, "n_relevance_", np.nan)
 
 
-def predict(folder: Path, name: str, rows: int) -> Prediction:
+def predict(folder: Path, name: str, rows: int) -> Cost:
     """Predict the labels of the training rows with the model kept in the folder."""
     model = pickle.loads((folder / f"{name}.pickle").read_bytes())
     X = _load(folder, "X_train", rows)
     model.predict(X[:1000])
-    before, start = peak_memory(), time.perf_counter()
-    model.predict(X)
-    elapsed, after = time.perf_counter() - start, peak_memory()
-    return Prediction(elapsed, after - before)
+    return measured(model.predict, X)[1]
 
 
-def measure_rates(folder: Path, rows: int) -> Rates:
-    """Time passes over the rows, and a large matrix product on all threads."""
+def measure_rates(folder: Path, rows: int) -> tuple[float, dict[int, float]]:
+    """Return operations a second of a large matrix product, and seconds of passes by their candidates."""
     square = np.random.default_rng(0).normal(size=(GEMM_SIZE, GEMM_SIZE))
-    gemm = 2.0 * GEMM_SIZE**3 / _best_time(lambda: np.dot(square, square))
+    gemm = 2.0 * GEMM_SIZE**3 / _best_time(np.dot, square, square)
     X, y = _load(folder, "X_train", rows), _load(folder, "y_train", rows)
     table, _ = canonical_rows(X, y - 1, np.ones(len(y)))
     dictionary = RowDictionary(table, GAMMA)
@@ -176,13 +139,10 @@ def measure_rates(folder: Path, rows: int) -> Rates:
     passes = {}
     with Workers() as workers:
         for n in CANDIDATES:
-            basis = dictionary.basis(np.arange(n))
-            weights = np.zeros(n)
-            weights[:N_ACTIVE] = 1.0
-            passes[n] = _best_time(
-                lambda b=basis, w=weights: expand(table, streamed(table, b), w, thresholds, workers)
-            )
-    return Rates(passes, gemm)
+            columns = streamed(table, dictionary.basis(np.arange(n)))
+            weights = np.where(np.arange(n) < N_ACTIVE, 1.0, 0.0)
+            passes[n] = _best_time(expand, table, columns, weights, thresholds, workers)
+    return gemm, passes
 
 
 def _load(folder: Path, name: str, rows: int | None = None) -> FloatArray:
@@ -190,14 +150,9 @@ def _load(folder: Path, name: str, rows: int | None = None) -> FloatArray:
     return np.array(np.load(folder / f"{name}.npy", mmap_mode="r")[:rows])
 
 
-def _best_time(call: Callable[[], object]) -> float:
+def _best_time(function: Callable[..., object], *arguments: Any) -> float:
     """Return the seconds of the fastest of several calls, after one that does not count."""
-    times = []
-    for _ in range(REPEATS + 1):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times[1:])
+    return min(measured(function, *arguments)[1].seconds for _ in range(REPEATS + 1))
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ fits, without probabilities (skordinal's have none that are fitted), of the seco
 
 import argparse
 import os
-import time
 from collections.abc import Callable
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -17,28 +17,44 @@ import skordinal.classifiers as skordinal
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.processes import in_fresh_process
-from benchmarks.protocol import load_set
+from benchmarks.measuring import in_fresh_process, measured
 from benchmarks.report import number, print_machine, print_table, print_target, progress, seconds
 from isbor import KDLOR, SVOR
 from isbor._core.types import FloatArray, IntArray
-from isbor.datasets import make_saddle
+from isbor.datasets import load_benchmark, make_saddle
+from isbor.experiments import Holdout
 from isbor.metrics import mean_absolute_error
 
 DIAGONAL = 1e-3
 TRAINING = {"bs": 468, "swd": 750, "bank": 2000, "computer": 2000}
 PRICES = (1.0, 10.0)
+TIMED_SETS = ("saddle", "bank", "computer")
 TIMED_ROWS = (2000, 8000)
 
 
 def standardised(name: str, n_train: int) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
-    """Return training and test rows of a set, split 0."""
-    data = load_set(name)
-    order = np.random.default_rng(0).permutation(len(data.y))
-    train, test = order[:n_train], order[n_train : n_train + 5000]
-    X = data.numeric
+    """Return training and at most 5,000 test rows of a set, split 0."""
+    if name == "saddle":
+        X, y = make_saddle(n_train + 5000, random_state=0)
+    else:
+        X, y = load_benchmark(name, return_X_y=True, as_frame=False)
+    train, test = Holdout(n_train, test_at_most=5000).split(y, 0, 0)
     scaler = StandardScaler().fit(X[train])
-    return scaler.transform(X[train]), data.y[train], scaler.transform(X[test]), data.y[test]
+    return scaler.transform(X[train]), y[train], scaler.transform(X[test]), y[test]
+
+
+def machines(gamma: float) -> dict[str, tuple[Callable[..., Any], Callable[..., Any], float]]:
+    """Return our machine, skordinal's, and what it adds to the diagonal; ours has no kernel yet."""
+    pairs = {
+        f"SVOR, {constraints}, C = {C:g}": (
+            partial(SVOR, C=C, constraints=constraints, probability=False),
+            partial(skordinal.SVOR, C=C, gamma=gamma, constraints=constraints),
+            DIAGONAL,
+        )
+        for C in PRICES
+        for constraints in ("implicit", "explicit")
+    }
+    return {**pairs, "KDLOR": (partial(KDLOR, probability=False), partial(skordinal.KDLOR, gamma=gamma), 0.0)}
 
 
 def agreement(name: str) -> list[list[str]]:
@@ -47,76 +63,38 @@ def agreement(name: str) -> list[list[str]]:
     gamma = 1.0 / X.shape[1]
     K, K_test = rbf_kernel(X, gamma=gamma), rbf_kernel(X_test, X, gamma=gamma)
     table = []
-
-    def compare(model: str, theirs: Any, ours: IntArray) -> None:
-        peer = theirs.fit(X, y).predict(X_test)
-        maes = [number(mean_absolute_error(y_test, labels)) for labels in (peer, ours)]
-        table.append([name, model, f"{len(X)}", *maes, number(float(np.mean(peer == ours)))])
-
-    for C in PRICES:
-        for kind in ("implicit", "explicit"):
-            machine = SVOR(C=C, constraints=kind, kernel="precomputed", probability=False)
-            ours = machine.fit(K + DIAGONAL * np.eye(len(K)), y).predict(K_test)
-            compare(f"SVOR, {kind}, C = {C:g}", skordinal.SVOR(C=C, gamma=gamma, constraints=kind), ours)
-    ours = KDLOR(kernel="precomputed", probability=False).fit(K, y).predict(K_test)
-    compare("KDLOR, u = 0.001", skordinal.KDLOR(gamma=gamma), ours)
+    for model, (ours, theirs, diagonal) in machines(gamma).items():
+        kernel = K + diagonal * np.eye(len(K))
+        found = theirs().fit(X, y).predict(X_test), ours(kernel="precomputed").fit(kernel, y).predict(K_test)
+        maes = [number(mean_absolute_error(y_test, labels), 4) for labels in found]
+        table.append([name, model, f"{len(X)}", *maes, number(float(np.mean(found[0] == found[1])), 4)])
     return table
-
-
-def timed(make: Callable[[], Any], X: FloatArray, y: IntArray, calls: int) -> list[float]:
-    """Return the seconds of several fits, each of a new estimator."""
-    durations = []
-    for _ in range(calls):
-        model = make()
-        start = time.perf_counter()
-        model.fit(X, y)
-        durations.append(time.perf_counter() - start)
-    return durations
 
 
 def times(name: str, n: int) -> list[list[str]]:
     """Return a row of the table for each model: seconds of both and their ratio."""
-    if name == "saddle":
-        X, y = make_saddle(n, random_state=0)
-        X = StandardScaler().fit_transform(X)
-    else:
-        X, y, _, _ = standardised(name, n)
+    X, y, _, _ = standardised(name, n)
     gamma = 1.0 / X.shape[1]
-    pairs: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
-        f"SVOR, {kind}, C = {C:g}": (
-            lambda C=C, kind=kind: SVOR(C=C, gamma=gamma, constraints=kind, probability=False),
-            lambda C=C, kind=kind: skordinal.SVOR(C=C, gamma=gamma, constraints=kind),
-        )
-        for kind in ("implicit", "explicit")
-        for C in PRICES
-    }
-    pairs["KDLOR"] = (
-        lambda: KDLOR(gamma=gamma, probability=False),
-        lambda: skordinal.KDLOR(gamma=gamma),
-    )
     table = []
-    for model, (ours, theirs) in pairs.items():
+    for model, (ours, theirs, _) in machines(gamma).items():
         progress(f"{name}, {n} rows, {model}")
-        _, second = timed(ours, X, y, 2)
-        (peer,) = timed(theirs, X, y, 1)
-        table.append([name, model, f"{len(X)}", seconds(second), seconds(peer), number(second / peer, 2)])
+        own = [measured(ours(gamma=gamma).fit, X, y)[1].seconds for _ in range(2)][1]
+        peer = measured(theirs().fit, X, y)[1].seconds
+        table.append([name, model, f"{len(X)}", seconds(own), seconds(peer), number(own / peer, 2)])
     return table
 
 
 def first_fit(folder: str) -> float:
     """Return the seconds of a fit to a few rows that has to compile, which it keeps in the folder."""
     os.environ["NUMBA_CACHE_DIR"] = folder
-    X, y = make_saddle(200, random_state=0)
-    return timed(lambda: SVOR(probability=False), X, y, 1)[0]
+    return measured(SVOR(probability=False).fit, *make_saddle(200, random_state=0))[1].seconds
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=("agreement", "times"), help="one of the two tables")
-    parser.add_argument(
-        "--sets", nargs="+", default=["saddle", "bank", "computer"], help="sets that are timed"
-    )
-    parser.add_argument("--rows", nargs="+", type=int, default=list(TIMED_ROWS), help="rows that are timed")
+    parser.add_argument("--sets", nargs="+", default=TIMED_SETS, help="sets that are timed")
+    parser.add_argument("--rows", nargs="+", type=int, default=TIMED_ROWS, help="rows that are timed")
     options = parser.parse_args()
     if options.only != "times":
         rows = [row for name in TRAINING for row in agreement(name)]

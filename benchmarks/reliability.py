@@ -1,52 +1,43 @@
-"""Reliability of the probabilities of `ISBOR()`: one picture for the sets of the paper.
+"""Are the probabilities of `ISBOR()` right? A picture of the seven sets, from the committed records.
 
-Drawn from the forecasts that `python -m benchmarks.comparison` has stored: the test rows of the first split.
+All test rows and thresholds of all splits are counted: what was predicted for y ≤ k, and how often it was so.
 """
 
 import argparse
 from pathlib import Path
 
-import matplotlib
+import numpy as np
 
-from benchmarks.comparison import JUDGED_ON_PAPER
-from benchmarks.protocol import MODELS, SETS
-from benchmarks.report import print_table, progress
-from benchmarks.results import STORE, Key, Store
-from isbor.plots import CalibrationDisplay
+from isbor.experiments import Results
+from isbor.experiments.reporting.figures.curves import CalibrationBins, calibration_figure
 
-matplotlib.use("Agg")
+__all__ = ["reliability_bins"]
+
+
+def reliability_bins(results: Results) -> dict[str, CalibrationBins]:
+    """Return counts, and predicted and observed shares of y ≤ k, of the first model by data set."""
+    found = {}
+    model = results.experiment.models[0]
+    for task in results.experiment.tasks:
+        records = results.finished(task.name, model.name)
+        if records:
+            count, predicted, observed = np.sum([record.calibration for record in records], axis=0).T
+            used = count > 0
+            shares = predicted[used] / count[used], observed[used] / count[used]
+            found[task.title] = CalibrationBins(count[used].astype(np.intp), *shares)
+    return found
 
 
 def main() -> None:
+    from benchmarks.studies import PAPER
+    from benchmarks.tables import known_records
+
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reliability", description=__doc__)
-    parser.add_argument("--store", type=Path, default=STORE, help="directory of the results")
-    parser.add_argument("--to", type=Path, default=Path("reliability.png"), help="file to write")
-    options = parser.parse_args()
-
-    import matplotlib.pyplot as plt
-
-    store = Store(options.store)
-    forecasts = {}
-    for name in SETS:
-        protocol = "paper" if name in JUDGED_ON_PAPER else "70/30"
-        forecast = store.forecast(Key(protocol, name, MODELS["isbor"].name))
-        if forecast is None:
-            progress(f"{name} is left out: no forecast is stored. Run python -m benchmarks.comparison first.")
-        else:
-            forecasts[name] = forecast
-    if not forecasts:
-        parser.exit(1, f"Nothing is stored in {options.store}.\n")
-    figure, axes = plt.subplots(2, 4, figsize=(18, 10), layout="constrained")
-    rows = []
-    for ax, (name, (y, proba)) in zip(axes.flat, forecasts.items(), strict=False):
-        display = CalibrationDisplay.from_predictions(y, proba, thresholds="each", ax=ax)
-        ax.set_title(f"{name}: {len(y)} test rows, error {display.calibration_error:.3f}")
-        rows.append([name, str(len(y)), f"{display.calibration_error:.4f}"])
-    for ax in axes.flat[len(forecasts) :]:
-        ax.set_axis_off()
-    figure.savefig(options.to, dpi=80)
-    print_table("Calibration of cumulative probabilities", ["set", "test rows", "mean absolute error"], rows)
-    print(f"{options.to} is written.")
+    parser.add_argument("--to", type=Path, default=Path("docs/reliability.png"), help="file to write")
+    file = parser.parse_args().to
+    figure = calibration_figure(reliability_bins(Results.of(PAPER, known_records())))
+    figure.savefig(file, dpi=110)
+    print(f"{file} is written.")
 
 
 if __name__ == "__main__":

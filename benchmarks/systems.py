@@ -1,30 +1,24 @@
-"""The six systems of the paper: how time and memory grow with the rows, and what each reaches.
+"""How the time and memory of the six systems grow with the rows, and what each reaches.
 
-Growth is measured on grades that depend on four of ten columns, each fit in a process of its own after a
-small one that loads libraries and compiles. Quality is the mean over splits with the paper's sizes, all with
-their defaults but for C of the support vector machines.
+Grades depend on four of ten columns. Each fit has a process of its own, after a small one that loads
+libraries and compiles. All have their defaults but for C of the support vector machines.
 """
 
 import argparse
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks.duration import draw
-from benchmarks.models import HEADER, Split, compare, kept_vectors, model_rows
-from benchmarks.processes import in_fresh_process, peak_memory
-from benchmarks.protocol import TRAINING_ROWS, load_set
+from benchmarks.measuring import Cost, in_fresh_process, measured
+from benchmarks.problems import draw_grades
 from benchmarks.report import number, print_machine, print_table, progress, seconds
 from isbor import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR
-from isbor.datasets import make_saddle
+from isbor.experiments.running.measure import kept_vectors
 from isbor.metrics import log_loss, mean_absolute_error
 
-Factory = Callable[[], Any]
-
-MODELS: dict[str, Factory] = {
+MODELS: dict[str, Callable[[], Any]] = {
     "ISBOR()": ISBOR,
     'ISBOR(basis="rbf")': partial(ISBOR, basis="rbf"),
     "SBOR()": SBOR,
@@ -41,68 +35,38 @@ MOST_SECONDS = 120.0  # a model that takes longer is not tried on twice the rows
 N_TEST = 5000
 
 
-def measure(name: str, n: int) -> tuple[float, float, float, float, float]:
-    """Return seconds and megabytes of a fit, its MAE and log loss, and how many rows it keeps."""
-    X, y = draw(n, 10, 0)
+def measure(name: str, n: int) -> tuple[Cost, int | None, float, float]:
+    """Return the cost of a fit, how many rows or functions it keeps, its MAE and its log loss."""
+    X, y = draw_grades(n, 10, 0)
     MODELS[name]().fit(X[:100], y[:100])
-    model = MODELS[name]()
-    before, start = peak_memory(), time.perf_counter()
-    model.fit(X, y)
-    elapsed, after = time.perf_counter() - start, peak_memory()
-    X_test, y_test = draw(N_TEST, 10, 1)
+    model, cost = measured(MODELS[name]().fit, X, y)
+    X_test, y_test = draw_grades(N_TEST, 10, 1)
     mae = mean_absolute_error(y_test, model.predict(X_test))
     loss = np.nan
     if hasattr(model, "predict_proba"):
         loss = log_loss(y_test, model.predict_proba(X_test), labels=model.classes_)
-    return elapsed, after - before, mae, loss, kept_vectors(model)
-
-
-def print_growth(rows: tuple[int, ...]) -> None:
-    """Print seconds by number of rows, and what the largest fit took and reached."""
-    table = []
-    for name in MODELS:
-        found = []
-        for n in rows:
-            if found and found[-1][0] * 4 > MOST_SECONDS:
-                break
-            found.append(in_fresh_process(measure, name, n))
-            progress(f"{name}, {n} rows: {found[-1][0]:.2f} s")
-        times = [seconds(fit[0]) for fit in found] + ["–"] * (len(rows) - len(found))
-        _, memory, mae, loss, kept = found[-1]
-        table.append([name, *times, f"{rows[len(found) - 1]}", number(memory, 0), number(kept, 0)])
-        table[-1] += [number(mae, 3), number(loss, 3)]
-    header = ["model", *(f"{n} rows, s" for n in rows)]
-    header += ["the largest: rows", "MB", "vectors", "MAE", "log loss"]
-    print_table("Growth", header, table)
-
-
-def print_quality(n_splits: int, saddle_splits: int) -> None:
-    """Print what the systems reach on two small sets and on the saddle."""
-    for name in ("bs", "swd"):
-        data = load_set(name)
-        splits = [Split.of(data.numeric, data.y, TRAINING_ROWS[name], s) for s in range(n_splits)]
-        results = compare(MODELS, splits)
-        print_table(f"{name}, mean of {n_splits} splits", HEADER, model_rows(results))
-    splits = [Split.of(*make_saddle(6000, random_state=s), 1000, s) for s in range(saddle_splits)]
-    results = compare(MODELS, splits)
-    print_table(f"Saddle, 1000 training rows, mean of {saddle_splits}", HEADER, model_rows(results))
+    return cost, kept_vectors(model), mae, loss
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.systems",
-        description=__doc__,
-        formatter_class=argparse.RawTextHelpFormatter,
-    )
-    parser.add_argument("--splits", type=int, default=20, help="random splits of BS and SWD; 0: none")
-    parser.add_argument(
-        "--rows", nargs="*", type=int, default=list(ROWS), help="rows of the fits that are timed"
-    )
-    options = parser.parse_args()
-    if options.rows:
-        print_growth(tuple(options.rows))
-    if options.splits:
-        print_quality(options.splits, min(options.splits, 5))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.systems", description=__doc__)
+    parser.add_argument("--rows", nargs="+", type=int, default=ROWS, help="numbers of rows")
+    rows = parser.parse_args().rows
+    table = []
+    for name in MODELS:
+        found: list[tuple[Cost, int | None, float, float]] = []
+        for n in rows:
+            if found and found[-1][0].seconds * 4 > MOST_SECONDS:
+                break
+            found.append(in_fresh_process(measure, name, n))
+            progress(f"{name}, {n} rows: {found[-1][0].seconds:.2f} s")
+        times = [seconds(cost.seconds) for cost, *_ in found] + ["–"] * (len(rows) - len(found))
+        cost, vectors, mae, loss = found[-1]
+        kept = "all" if vectors is None else str(vectors)
+        largest = [f"{rows[len(found) - 1]}", number(cost.megabytes, 0), kept]
+        table.append([name, *times, *largest, number(mae, 3), number(loss, 3)])
+    header = ["model", *(f"{n} rows, s" for n in rows)]
+    print_table("Growth", [*header, "the largest: rows", "MB", "vectors", "MAE", "log loss"], table)
     print_machine()
 
 

@@ -1,15 +1,33 @@
-"""Measurements in processes of their own: the peak of a process's memory never falls."""
+"""What a call costs, and processes of their own to measure in: the peak of a process's memory never falls."""
 
 import multiprocessing
 import resource
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-__all__ = ["in_fresh_process", "peak_memory"]
+__all__ = ["Cost", "in_fresh_process", "measured"]
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a call took."""
+
+    seconds: float
+    megabytes: float  # that the process's peak has grown
+
+
+def measured(function: Callable[..., T], *arguments: Any) -> tuple[T, Cost]:
+    """Call the function and return its result with its cost."""
+    before, start = _peak_memory(), time.perf_counter()
+    result = function(*arguments)
+    seconds = time.perf_counter() - start
+    return result, Cost(seconds, _peak_memory() - before)
 
 
 def in_fresh_process(function: Callable[..., T], *arguments: Any) -> T:
@@ -22,7 +40,7 @@ def in_fresh_process(function: Callable[..., T], *arguments: Any) -> T:
         return pool.submit(function, *arguments).result()
 
 
-def peak_memory() -> float:
+def _peak_memory() -> float:
     """Return the most memory that this process has held so far, in megabytes."""
     unit = 1 if sys.platform == "darwin" else 1024  # Linux counts in kilobytes
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
