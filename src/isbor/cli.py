@@ -5,7 +5,10 @@ exit code 130. A fault of ours keeps its traceback: that is what has to be repor
 """
 
 import io
+import shlex
+import subprocess
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -84,6 +87,7 @@ Output = Annotated[
 
 @app.command()
 def reproduce(
+    context: typer.Context,
     study: Annotated[
         str, typer.Argument(help="synthetic, benchmarks, or a .toml file that describes an experiment.")
     ],
@@ -115,6 +119,7 @@ def reproduce(
             limits=(time_limit, memory_limit),
             records=records,
             output=output,
+            command=context.obj,
         )
     except (OSError, ValueError, ImportError) as error:
         _fail(str(error))
@@ -123,11 +128,15 @@ def reproduce(
 
 @app.command()
 def compare(
+    context: typer.Context,
     data: Annotated[Path, typer.Argument(help="A table: .csv, .tsv (.gz) or .parquet.")],
     target: Annotated[str, typer.Option(help="Column of the labels.")],
     order: Annotated[
         str | None,
         typer.Option(help="The labels, lowest first; needed unless they are numbers.", metavar="A,B,…"),
+    ] = None,
+    drop: Annotated[
+        str | None, typer.Option(help="Columns that are no features, such as identifiers.", metavar="A,B,…")
     ] = None,
     models: Models = None,
     folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
@@ -146,12 +155,14 @@ def compare(
             data,
             target,
             order=_names(order),
+            drop=_names(drop),
             models=_names(models),
             folds=folds,
             rounds=rounds,
             seed=seed,
             limits=(time_limit, memory_limit),
             output=output,
+            command=context.obj,
         )
     except (OSError, ValueError, ImportError) as error:
         _fail(str(error))
@@ -188,7 +199,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.stdout.reconfigure(errors="replace")  # a dash that the terminal cannot show is no reason to fail
     try:
         # Typer's own handling of errors is off: it would frame the sentence and prefix the usage.
-        code = app(arguments or ["--help"], prog_name="isbor", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code = app(
+                arguments or ["--help"],
+                prog_name="isbor",
+                standalone_mode=False,
+                obj=_command_to_continue(arguments),
+            )
     except (KeyboardInterrupt, typer.Abort):  # older versions of Typer turn the first into the second
         code = _INTERRUPTED
     except OSError as error:
@@ -201,6 +219,20 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if code == _INTERRUPTED:
         _fail("Interrupted.", _INTERRUPTED)
     sys.exit(code)
+
+
+def _command_to_continue(arguments: Sequence[str]) -> str:
+    """Return the command line to continue a run: as typed, quoted for a shell.
+
+    ``--retry`` is left out: what it runs again has no record any more, and would be run a third time.
+    """
+    words = ["isbor", *(word for word in arguments if word != "--retry")]
+    return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning as one sentence, without the file and the line of code that it comes from."""
+    typer.echo(f"isbor: Warning: {' '.join(str(message).split())}", err=True)
 
 
 def _fail(message: str, code: int = _USER_ERROR) -> NoReturn:

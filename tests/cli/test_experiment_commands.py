@@ -4,6 +4,7 @@ import csv
 import html.parser
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 
 from isbor.cli import main
 from isbor.datasets import make_saddle
+from isbor.experiments.commands import compare_request
 from tests.cli.test_demo_command import assert_user_error, run
 
 MINE = """
@@ -159,17 +161,9 @@ def test_records_that_are_none_are_refused(content, sentence, study, call):
 
 def test_a_second_run_goes_on_where_the_first_was_stopped(study):
     (study / "mine.toml").write_text(MINE.format(seconds=0.7))
-    command = [
-        sys.executable,
-        "-m",
-        "isbor.cli",
-        "reproduce",
-        "mine.toml",
-        "--jobs",
-        "1",
-        "--models",
-        "quick",
-    ]
+    output = "my results; 2"
+    given = ["reproduce", "mine.toml", "--jobs", "1", "--models", "quick", "--splits", "2", "--retry"]
+    command = [sys.executable, "-m", "isbor.cli", *given, "--time-limit", "1000000.5", "--output", output]
     first = subprocess.Popen(command, cwd=study, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert first.stdout is not None
     for line in first.stdout:
@@ -178,15 +172,15 @@ def test_a_second_run_goes_on_where_the_first_was_stopped(study):
     first.send_signal(signal.SIGINT)
     _, complaint = first.communicate(timeout=20)
     assert first.returncode == 130
-    done = int(
-        re.fullmatch(
-            r"isbor: Stopped\. (\d) of 4 jobs are done and kept in isbor-mine\. "
-            r"To go on: isbor reproduce mine\.toml --models quick\n",
-            complaint,
-        )[1]
-    )
+    n_done, how = re.fullmatch(
+        rf"isbor: Stopped\. (\d) of 4 jobs are done and kept in {output}\. To continue: (isbor .*)\n",
+        complaint,
+    ).groups()
+    done = int(n_done)
     assert 2 <= done < 4
-    second = run("reproduce", "mine.toml", "--jobs", "1", "--models", "quick", cwd=study)
+    # All that was typed but --retry, which would run again what failed since.
+    assert shlex.split(how) == ["isbor", *[word for word in command[3:] if word != "--retry"]]
+    second = run(*shlex.split(how)[1:], cwd=study)
     assert second.returncode == 0
     assert f"{done} jobs are done already" in second.stdout
     assert re.findall(r"^\[(\d)/4\]", second.stdout, flags=re.MULTILINE) == [
@@ -208,7 +202,7 @@ def test_ctrl_c_while_it_starts_is_one_sentence_too(wait, study):
     _, complaint = runner.communicate(timeout=20)
     assert runner.returncode == 130
     assert complaint == (
-        "isbor: Stopped. 0 of 4 jobs are done and kept in isbor-mine. To go on: isbor reproduce mine.toml "
+        "isbor: Stopped. 0 of 4 jobs are done and kept in isbor-mine. To continue: isbor reproduce mine.toml "
         "--models quick\n"
     )
 
@@ -323,6 +317,36 @@ def test_models_are_compared_on_a_users_table(grades):
 )
 def test_a_mistake_in_a_comparison_is_one_sentence(arguments, message, grades, call):
     assert_user_error(call("compare", *arguments, cwd=grades), message)
+
+
+def test_a_table_with_semicolons_and_an_identifier(tmp_path, call):
+    X, y = make_saddle(60, random_state=0)
+    lines = ["id;größe;weight;grade"]
+    lines += [f"k{k};{X[k, 0]:.3f};{X[k, 1]:.3f};{y[k] > 3:d}".replace(".", ",") for k in range(60)]
+    (tmp_path / "noten.csv").write_text("\n".join(lines), encoding="cp1252")
+    request = ["compare", "noten.csv", "--target", "grade", "--models", "linear,svor,gpor", "--folds", "2"]
+    limit = ["--time-limit", "0.001", "--jobs", "1"]  # what the models would find is not in question
+    result = run(*request, *limit, cwd=tmp_path)
+    remark = "noten.csv was read as text in Windows-1252 with semicolons between columns and decimal commas."
+    assert remark in " ".join(result.stdout.split())
+    tuned = (
+        "Tuned by 5-fold cross-validation on training rows: SVOR. Tuned within the fit: GPOR. "
+        "Not tuned: Linear (ordered probit)."
+    )
+    assert tuned in " ".join(result.stdout.split())
+    assert tuned in page_text(tmp_path / "isbor-compare-noten" / "report.html")
+    # A warning is one sentence, without a file and a line of code.
+    assert re.fullmatch(r"isbor: Warning: X holds 60 different [^\n]*'k0'[^\n]*\n", result.stderr)
+    assert call(*request, *limit, "--drop", "id", cwd=tmp_path).stderr == ""
+
+
+def test_a_linear_model_is_among_those_compared_by_default(tmp_path, monkeypatch):
+    (tmp_path / "mine.csv").write_text("x,y\n" + "1,1\n2,2\n" * 10)
+    monkeypatch.chdir(tmp_path)
+    request = compare_request(Path("mine.csv"), "y")
+    assert [model.name for model in request.experiment.models] == [
+        "isbor", "sbor", "svor", "gpor", "kdlor", "linear", "trees",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

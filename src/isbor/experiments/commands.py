@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +39,7 @@ __all__ = [
 
 _STORE = "results.sqlite"
 _PRINTED = ("summary", "mae", "seconds", "vectors", "wilcoxon", "differences", "ranks", "unfinished")
-_COMPARED = ("isbor", "sbor", "svor", "gpor", "kdlor", "trees")
+_COMPARED = ("isbor", "sbor", "svor", "gpor", "kdlor", "linear", "trees")
 _COMPARE_LIMITS = Limits(seconds=600.0, memory=8.0)
 
 
@@ -50,7 +49,7 @@ class Request:
 
     experiment: Experiment
     directory: Path
-    command: str
+    command: str  # that continues it
     known: Mapping[str, Record] = field(default_factory=dict)  # by keys: results of another run
 
 
@@ -64,6 +63,7 @@ def reproduce_request(
     limits: tuple[float | None, float | None] = (None, None),
     records: Path | None = None,
     output: Path | None = None,
+    command: str = "",
 ) -> Request:
     """Return a study of the paper, or a described experiment, ready to run; raise an error if it cannot.
 
@@ -76,12 +76,8 @@ def reproduce_request(
         experiment = replace(experiment, splits=splits)
     experiment = replace(experiment, limits=_limited(experiment.limits, limits))
     directory = output or Path(f"isbor-{experiment.name}{'-quick' if quick else ''}")
-    words = ["isbor", "reproduce", study, *(["--quick"] if quick else [])]
-    words += ["--models", ",".join(models)] if models else []
-    words += ["--datasets", ",".join(datasets)] if datasets else []
-    words += ["--splits", str(splits)] if splits is not None else []
     known = {} if records is None else _taken_over(records, experiment)
-    return _checked(Request(experiment, directory, _command(words, limits, output), known))
+    return _checked(Request(experiment, directory, command, known))
 
 
 def compare_request(
@@ -89,12 +85,14 @@ def compare_request(
     target: str,
     *,
     order: Sequence[str] | None = None,
+    drop: Sequence[str] | None = None,
     models: Sequence[str] | None = None,
     folds: int = 5,
     rounds: int = 1,
     seed: int = 0,
     limits: tuple[float | None, float | None] = (None, None),
     output: Path | None = None,
+    command: str = "",
 ) -> Request:
     """Return a comparison on a user's table, ready to run; raise an error if it cannot."""
     if folds < 2:
@@ -107,8 +105,9 @@ def compare_request(
             "are needed."
         )
     chosen = tuple(map(catalogue_model, models if models is not None else _COMPARED))
+    without = f" but {', '.join(drop)}" if drop else ""
     name = re.sub(r"[^\w.-]+", "-", path.name.partition(".")[0]) or "table"
-    task = Task(name, path.name, TableFile.of(path, target, order or ()), CrossValidation(folds))
+    task = Task(name, path.name, TableFile.of(path, target, order or (), drop or ()), CrossValidation(folds))
     experiment = Experiment(
         name=f"compare-{name}",
         title=f"Ordinal models on {path.name}",
@@ -117,16 +116,11 @@ def compare_request(
         splits=folds * rounds,
         seed=seed,
         limits=_limited(_COMPARE_LIMITS, limits),
-        about=f"The column “{target}” predicted from the others, by {rounds} × {folds}-fold stratified "
-        "cross-validation. Hyper-parameters are chosen by cross-validation within the training rows, where a "
-        "model has any to choose.",
+        about=f"The column “{target}” predicted from the others{without}, by {rounds} × {folds}-fold "
+        "stratified cross-validation.",
     )
-    words = ["isbor", "compare", str(path), "--target", target]
-    words += ["--order", ",".join(order)] if order else []
-    words += ["--models", ",".join(models)] if models else []
-    words += ["--folds", str(folds), "--rounds", str(rounds), "--seed", str(seed)]
     directory = output or Path(f"isbor-compare-{name}")
-    return _checked(Request(experiment, directory, _command(words, limits, output)))
+    return _checked(Request(experiment, directory, command))
 
 
 def carry_out(request: Request, *, n_jobs: int | None, retry: bool, console: Console) -> Results:
@@ -134,6 +128,10 @@ def carry_out(request: Request, *, n_jobs: int | None, retry: bool, console: Con
     experiment = request.experiment
     n_jobs = _cores() if n_jobs is None else n_jobs
     _say(console, f"{experiment.title}. {_outline(experiment)}")
+    for task in experiment.tasks:
+        if isinstance(task.source, TableFile) and (remark := task.source.remark()):
+            _say(console, remark)
+    _say(console, experiment.how_tuned())
     with Store(request.directory / _STORE) as store, _stopped_politely():
         for key, record in request.known.items():
             store.add(key, record)
@@ -167,7 +165,7 @@ def how_to_go_on(request: Request) -> str:
             n_done = len(store.records(job.key for job in jobs))
     return (
         f"Stopped. {n_done} of {len(jobs)} jobs are done and kept in {request.directory}. "
-        f"To go on: {request.command}"
+        f"To continue: {request.command}"
     )
 
 
@@ -190,14 +188,6 @@ def _limited(limits: Limits, given: tuple[float | None, float | None]) -> Limits
         seconds=limits.seconds if seconds is None else seconds,
         memory=limits.memory if memory is None else memory,
     )
-
-
-def _command(words: list[str], limits: tuple[float | None, float | None], output: Path | None) -> str:
-    seconds, memory = limits
-    words += ["--time-limit", f"{seconds:g}"] if seconds is not None else []
-    words += ["--memory-limit", f"{memory:g}"] if memory is not None else []
-    words += ["--output", str(output)] if output is not None else []
-    return shlex.join(words)
 
 
 def _checked(request: Request) -> Request:

@@ -175,6 +175,67 @@ def test_text_files_are_read(tmp_path, library, name, content):
     check_grades(load(tmp_path / name, "grade", ORDER), library)
 
 
+NOTES = [("größe", "note"), ("1.5", "tief"), ("2", "hoch"), ("-0.25", "tief"), ("", "hoch")]
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "encoding", "decimal", "remark"),
+    [
+        (",", "utf-8", ".", ""),
+        (";", "utf-8", ".", "text in UTF-8 with semicolons between columns"),
+        (";", "cp1252", ",", "text in Windows-1252 with semicolons between columns and decimal commas"),
+        ("\t", "utf-8-sig", ".", "text in UTF-8 with a byte order mark with tabs between columns"),
+        ("|", "latin-1", ".", "text in Windows-1252 with vertical bars between columns"),
+        (",", "utf-16", ".", "text in UTF-16 with commas between columns"),
+        ("\t", "utf-16-le", ",", "text in UTF-16-LE with tabs between columns and decimal commas"),
+        (";", "utf-16-be", ".", "text in UTF-16-BE with semicolons between columns"),
+    ],
+)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_delimiter_encoding_and_decimal_sign_are_detected(
+    tmp_path, library, delimiter, encoding, decimal, remark, newline
+):
+    text = newline.join(delimiter.join((size.replace(".", decimal), note)) for size, note in NOTES)
+    path = tmp_path / "noten.csv"
+    path.write_bytes((text + newline).encode(encoding))
+    table = TableFile.of(path, "note", ("tief", "hoch"))
+    found = table.load()
+    assert list(found.X.columns) == ["größe"]
+    assert_array_equal(np.asarray(found.X["größe"], dtype=float), [1.5, 2.0, -0.25, np.nan])
+    assert found.y.tolist() == [0, 1, 0, 1]
+    assert table.remark() == (f"noten.csv was read as {remark}." if remark else "")
+
+
+@pytest.mark.parametrize(
+    ("text", "features"),
+    [
+        ('x,"a; b; c",y\n1,2,3\n4,5,6\n', ["x", "a; b; c"]),  # quoted
+        ("a, in cm;y\n1,5;1\n2,5;2\n", ["a, in cm"]),  # commas split all rows alike, but no "y" off
+        ("a b;c|d,x,y\n1,2,1\n3,4,2\n", ["a b;c|d", "x"]),
+        ("x\ty\n1,000\t1\n2,000\t2\n", ["x"]),
+    ],
+)
+def test_the_delimiter_is_the_one_that_sets_off_the_target(tmp_path, text, features):
+    assert list(load(written(tmp_path, text)).X.columns) == features
+
+
+def test_columns_can_be_dropped(tmp_path, library):
+    path = written(
+        tmp_path, "id,y,x,date\n" + "".join(f"k{k},{k % 2},{k},2024-01-{k}\n" for k in range(10, 20))
+    )
+    table = TableFile.of(path, "y", drop=("id", "date"))
+    assert list(table.load().X.columns) == ["x"]
+    for drop, message in {
+        (
+            "ID",
+        ): r"grades\.csv has no column 'ID'; its columns are id, y, x, date\. Only columns of the table",
+        ("y",): "'y' is the target and cannot be dropped as well",
+        ("id", "x", "date"): "has no column but 'y' after dropping id, x, date; at least one feature",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            TableFile.of(path, "y", drop=drop).load()
+
+
 def test_parquet_files_are_read(tmp_path, library):
     path = tmp_path / "grades.parquet"
     pl.DataFrame(ROWS, schema=["grade", "size", "kind"], orient="row").write_parquet(path)

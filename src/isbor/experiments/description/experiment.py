@@ -190,6 +190,20 @@ class Experiment:
             except ValueError as error:
                 raise ValueError(f"{task.title} cannot be learned from: {error}") from error
 
+    def how_tuned(self) -> str:
+        """Return which models are tuned, and how."""
+        search = self.search
+        rows = "training rows" if search.rows_at_most is None else f"{search.rows_at_most:,} training rows"
+        searched = [model.title for model in self.models if model.grid]
+        chosen = [model.title for model in self.models if model.tuning and not model.grid]
+        others = [model.title for model in self.models if not model.tuning and not model.grid]
+        sentences = {
+            f"Tuned by {search.folds}-fold cross-validation on {rows}": searched,
+            "Tuned within the fit": chosen,
+            "Not tuned": others,
+        }
+        return " ".join(f"{how}: {', '.join(titles)}." for how, titles in sentences.items() if titles)
+
     @property
     def distinct_models(self) -> tuple[Model, ...]:
         """The models without those that have the same solution as another one."""

@@ -2,7 +2,8 @@
 
 A model is plain data, so that it can be written in a file, told apart from a changed one, and sent to another
 process. `CATALOGUE` has the six systems of the paper by name, with the paper's grids (section "Settings and
-parameters"), and scikit-learn's boosted trees as a yardstick. Five things are done otherwise:
+parameters"), and two baselines: a linear model and scikit-learn's boosted trees, neither tuned. Five things
+differ from the paper:
 
 - KDLOR's C only scales its score and changes no label: it is not searched.
 - ISVOR is there twice. With all thresholds' constraints ("isvor") it has the solution of SVOR: it is searched
@@ -61,6 +62,7 @@ class Model:
     searched_by: str = ""  # import path of an estimator that finds the same labels in less time
     inputs: Inputs = "table"  # "numbers": categories one-hot, missing marked, columns standardised
     digest: str = ""  # of the estimator's source, where it is a file beside a description
+    tuning: str = ""  # what a model without a grid chooses in its fit; empty: nothing
     same_as: str = ""  # a model that has the same solution, given the same parameters and grid
     rows_at_most: int | None = None  # training rows that it can take: the first of them; None: all
     splits_at_most: int | None = None  # of a model that takes long; None: all
@@ -86,8 +88,14 @@ class Model:
 CATALOGUE = {
     model.name: model
     for model in (
-        Model("isbor", "ISBOR", "isbor:ISBOR"),
-        Model("isbor-evidence", "ISBOR (one width, evidence)", "isbor:ISBOR", {"basis": "rbf"}),
+        Model("isbor", "ISBOR", "isbor:ISBOR", tuning="basis family by held-out likelihood"),
+        Model(
+            "isbor-evidence",
+            "ISBOR (one width, evidence)",
+            "isbor:ISBOR",
+            {"basis": "rbf"},
+            tuning="width by the evidence",
+        ),
         Model(
             "isbor-cv",
             "ISBOR (one width, CV)",
@@ -121,7 +129,7 @@ CATALOGUE = {
             {"gamma": _WIDTHS, "C": _COSTS},
             _NO_PROBABILITIES,
         ),
-        Model("gpor", "GPOR", "isbor:GPOR"),
+        Model("gpor", "GPOR", "isbor:GPOR", tuning="kernel parameters by the evidence"),
         Model(
             "kdlor",
             "KDLOR",
@@ -129,6 +137,7 @@ CATALOGUE = {
             grid={"gamma": _WIDTHS, "u": tuple(10.0**k for k in range(-6, 0))},
             search_parameters=_NO_PROBABILITIES,
         ),
+        Model("linear", "Linear (ordered probit)", "isbor.estimators.linear:OrderedProbit"),
         Model(
             "trees",
             "Boosted trees",

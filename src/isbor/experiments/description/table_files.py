@@ -1,7 +1,19 @@
-"""Users' tables: CSV, TSV and Parquet files, read with pandas or polars."""
+"""Users' tables: CSV, TSV and Parquet files, read with pandas or polars.
 
+Of a text file, the encoding, the delimiter and the decimal sign are detected. The encoding is that of the
+byte order mark, else UTF-8 if the bytes are valid in it, else Windows-1252, which includes printable Latin-1.
+The delimiter is the one whose header names the target, then the one that splits most rows like the header.
+"""
+
+import codecs
 import contextlib
+import csv
+import gzip
 import importlib
+import io
+import re
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +21,48 @@ import narwhals as nw
 
 from isbor.datasets.frames import frame_library
 
-__all__ = ["labels_as_written", "read_table"]
+__all__ = ["TextFormat", "labels_as_written", "read_table", "text_format"]
+
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+_ENCODINGS = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8 with a byte order mark", "cp1252": "Windows-1252"}
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_SAMPLE = 65_536  # characters, and
+_SAMPLE_ROWS = 100  # rows, that a delimiter is judged by
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+")
 
 
-def read_table(path: Path) -> nw.DataFrame[Any]:
+@dataclass(frozen=True, slots=True)
+class TextFormat:
+    """How a table is written as text."""
+
+    encoding: str
+    delimiter: str
+    decimal: str  # "." or ","
+
+    @property
+    def description(self) -> str:
+        """The format in words."""
+        encoding = _ENCODINGS.get(self.encoding, self.encoding.upper())
+        decimal = " and decimal commas" if self.decimal == "," else ""
+        return f"text in {encoding} with {_DELIMITERS[self.delimiter]} between columns{decimal}"
+
+
+def read_table(path: Path, target: str) -> nw.DataFrame[Any]:
     """Read a table by the ending of its name; it has at least one row."""
     ending = _ending(path)
     if not ending.endswith((".csv", ".tsv", ".parquet")):
         raise ValueError(f"{path.name} is not a .csv, .tsv or .parquet file; save the table as one of these.")
     library = _library()
     try:
-        table = _read_parquet(library, path) if ending.endswith(".parquet") else _read_text(library, path)
+        if ending.endswith(".parquet"):
+            table = _read_parquet(library, path)
+        else:
+            table = _read_text(library, path, target)
     except OSError:
         raise
     except Exception as error:  # each library has errors of its own
@@ -33,18 +76,27 @@ def read_table(path: Path) -> nw.DataFrame[Any]:
 def labels_as_written(path: Path, labels: nw.Series[Any]) -> nw.Series[Any]:
     """Return labels as they are in the file.
 
-    pandas takes "None" and "NA" for missing. In a feature they are; among labels they may well be a level.
-    And "01" is read as a number, "false" as a truth value.
+    pandas takes "None" and "NA" for missing. In a feature they are; among labels they may well be a class.
+    And "01" is read as a number, "false" as a Boolean.
     """
     if _ending(path).endswith(".parquet"):
         return labels
-    library = _library()
+    library, name = _library(), labels.name
     if library.__name__ == "pandas":
-        table = _read_text(library, path, dtype={labels.name: str}, keep_default_na=False, na_values=[""])
+        table = _read_text(library, path, name, dtype={name: str}, keep_default_na=False, na_values=[""])
     else:
-        table = _read_text(library, path, schema_overrides={labels.name: library.String})
-    written: nw.Series[Any] = nw.from_native(table[labels.name], series_only=True)
+        table = _read_text(library, path, name, schema_overrides={name: library.String})
+    written: nw.Series[Any] = nw.from_native(table[name], series_only=True)
     return written
+
+
+def text_format(path: Path, target: str) -> TextFormat | None:
+    """Return how a text file is written, if not as usual: as its ending says, in UTF-8; None if it is."""
+    ending = _ending(path)
+    if ending.endswith(".parquet"):
+        return None
+    found = _detect(path, target)[1]
+    return None if found == TextFormat("utf-8", _usual_delimiter(path), ".") else found
 
 
 def _library() -> Any:
@@ -67,12 +119,65 @@ def _read_parquet(library: Any, path: Path) -> Any:
         raise
 
 
-def _read_text(library: Any, path: Path, **options: Any) -> Any:
+def _read_text(library: Any, path: Path, target: str, **options: Any) -> Any:
     """Read a CSV or TSV file; the types of columns are those of all rows, not of the first ones."""
-    separator = "\t" if _ending(path).endswith(".tsv") else ","
+    text, found = _detect(path, target)
     if library.__name__ == "pandas":
-        return library.read_csv(path, sep=separator, low_memory=False, **options)
-    return library.read_csv(path, separator=separator, infer_schema_length=None, **options)
+        file = io.StringIO(text, newline="")
+        return library.read_csv(file, sep=found.delimiter, decimal=found.decimal, low_memory=False, **options)
+    if found.decimal == ",":
+        options["decimal_comma"] = True
+    return library.read_csv(text.encode(), separator=found.delimiter, infer_schema_length=None, **options)
+
+
+def _detect(path: Path, target: str) -> tuple[str, TextFormat]:
+    """Return the text of a file and how it is written."""
+    content = path.read_bytes()
+    if path.suffix.lower() == ".gz":
+        content = gzip.decompress(content)
+    encoding = _encoding(content)
+    text = content.decode(encoding)
+    sample = text if len(text) <= _SAMPLE else text[: text.rfind("\n", 0, _SAMPLE) + 1]
+    usual = _usual_delimiter(path)
+    delimiter = max([usual, *_DELIMITERS], key=lambda one: _merit(sample, one, target))  # the first of equals
+    fields = [field.strip() for row in _rows(sample, delimiter)[1:] for field in row]
+    has_commas = delimiter != "," and any(map(_DECIMAL_COMMA.fullmatch, fields))
+    decimal = "," if has_commas and not any(map(_DECIMAL_POINT.fullmatch, fields)) else "."
+    return text, TextFormat(encoding, delimiter, decimal)
+
+
+def _encoding(content: bytes) -> str:
+    for mark, encoding in _MARKS.items():
+        if content.startswith(mark):
+            return encoding
+    if b"\0" in content[:4]:  # a Latin letter in UTF-16 has a zero byte
+        return "utf-16-be" if content[0] == 0 else "utf-16-le"
+    for encoding in ("utf-8", "cp1252"):
+        with contextlib.suppress(UnicodeDecodeError):
+            content.decode(encoding)
+            return encoding
+    raise ValueError("it is not text in UTF-8, UTF-16 or Windows-1252.")
+
+
+def _merit(sample: str, delimiter: str, target: str) -> tuple[bool, float, int]:
+    """Return what speaks for a delimiter: header with the target, rows like the header, columns."""
+    header, *rows = _rows(sample, delimiter) or [[]]
+    if len(header) < 2:
+        return False, 0.0, 0
+    alike = sum(len(row) == len(header) for row in rows) / max(len(rows), 1)
+    return target in (name.strip() for name in header), alike, len(header)
+
+
+def _rows(sample: str, delimiter: str) -> list[list[str]]:
+    try:
+        reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
+        return [row for row in islice(reader, _SAMPLE_ROWS) if row]
+    except csv.Error:
+        return []
+
+
+def _usual_delimiter(path: Path) -> str:
+    return "\t" if _ending(path).endswith(".tsv") else ","
 
 
 def _ending(path: Path) -> str:

@@ -21,7 +21,7 @@ from isbor.data.frames import data_frame
 from isbor.data.labels import encode_labels
 from isbor.datasets import load_benchmark, make_saddle
 from isbor.datasets.catalogue import BENCHMARKS
-from isbor.experiments.description.table_files import labels_as_written, read_table
+from isbor.experiments.description.table_files import labels_as_written, read_table, text_format
 
 __all__ = [
     "BenchmarkData",
@@ -94,26 +94,41 @@ class TableFile:
     target: str
     digest: str  # of the content that is meant
     order: tuple[str, ...] = ()  # labels as they print, lowest first; empty: they are numbers
+    drop: tuple[str, ...] | None = None  # columns that are no features, identifiers for instance
 
     @classmethod
-    def of(cls, path: Path, target: str, order: Sequence[str] = ()) -> "TableFile":
+    def of(cls, path: Path, target: str, order: Sequence[str] = (), drop: Sequence[str] = ()) -> "TableFile":
         """Return a table as it is now, so that a change of the file is noticed."""
-        return cls(str(path.absolute()), target, file_digest(path), tuple(order))
+        return cls(str(path.absolute()), target, file_digest(path), tuple(order), tuple(drop) or None)
+
+    def remark(self) -> str:
+        """Return how the file was read, in a sentence, if it is not an ordinary CSV or TSV file."""
+        path = Path(self.path)
+        found = text_format(path, self.target)
+        return f"{path.name} was read as {found.description}." if found else ""
 
     def load(self) -> Data:
         """Read the file."""
         path = Path(self.path)
         if file_digest(path) != self.digest:
             raise ValueError(f"{path.name} has changed since the comparison began; begin a new one.")
-        table = read_table(path)
-        if self.target not in table.columns:
+        table = read_table(path, self.target)
+        dropped = self.drop or ()
+        for name, needed in (
+            (self.target, "The column of the labels is needed as the target"),
+            *((name, "Only columns of the table can be dropped") for name in dropped),
+        ):
+            if name not in table.columns:
+                raise ValueError(
+                    f"{path.name} has no column {name!r}; its columns are {_some(table.columns)}. {needed}."
+                )
+        if self.target in dropped:
+            raise ValueError(f"{self.target!r} is the target and cannot be dropped as well.")
+        features = table.drop(self.target, *dropped)
+        if not features.columns:
+            without = f" after dropping {_some(dropped)}" if dropped else ""
             raise ValueError(
-                f"{path.name} has no column {self.target!r}; its columns are {_some(table.columns)}. The "
-                "column of the labels is needed as the target."
-            )
-        if len(table.columns) < 2:
-            raise ValueError(
-                f"{path.name} has no column but {self.target!r}; at least one feature is needed."
+                f"{path.name} has no column but {self.target!r}{without}; at least one feature is needed."
             )
         labels = table[self.target]
         if not labels.dtype.is_numeric() and labels.is_null().any():
@@ -125,7 +140,7 @@ class TableFile:
                 "Remove these rows."
             )
         y, classes = self._ranked(labels, path)
-        return Data(table.drop(self.target).to_native(), y, classes)
+        return Data(features.to_native(), y, classes)
 
     def _ranked(self, labels: nw.Series[Any], path: Path) -> tuple[IntArray, LabelArray]:
         """Return the labels' places in their order, and the order."""

@@ -241,7 +241,8 @@ def _model(name: str, content: Any, where: str, directory: Path) -> Model:
         section.take("searched_by", str, base.searched_by if base else ""),
         inputs,
         file_digest(module) if module.is_file() else "",
-        base.same_as if base else "",
+        tuning=base.tuning if base and "parameters" not in content else "",
+        same_as=base.same_as if base else "",
     )
     section.finish()
     return model
@@ -278,7 +279,10 @@ def _task(
                 f"{section.where}: 'order' names {', '.join(order)}; at least 2 labels, lowest first and "
                 "each once, are needed."
             )
-        source: TableFile | Saddle | BenchmarkData = TableFile.of(path, section.take("target", str), order)
+        drop = section.take("drop", list, [])
+        source: TableFile | Saddle | BenchmarkData = TableFile.of(
+            path, section.take("target", str), order, [str(name) for name in drop]
+        )
         default = path.name.partition(".")[0]
     else:
         default = section.take("data", str)

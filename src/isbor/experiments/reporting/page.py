@@ -67,6 +67,7 @@ def report_page(
 <h2 id="figures">Figures</h2>
 {pictures}
 <h2 id="models">Models</h2>
+<p>{html.escape(experiment.how_tuned())}</p>
 <div class="wide">{_models_table(results)}</div>
 <h2 id="machine">What made the records</h2>
 <dl>{made_by}</dl>
@@ -121,17 +122,17 @@ def _models_table(results: Results) -> str:
         f"<td>{html.escape(_listed(model.parameters))}</td><td>{html.escape(_searched(model))}</td></tr>"
         for model in results.experiment.models
     )
-    head = "".join(
-        f'<th scope="col">{name}</th>' for name in ("model", "estimator", "parameters", "searched")
-    )
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("model", "estimator", "parameters", "tuning"))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def _searched(model: Model) -> str:
-    """Return the grid, and what is done otherwise while it is searched."""
-    grid = _listed(model.grid)
+    """Return the grid and what is done otherwise while it is searched, or what is tuned instead."""
     if not model.grid:
-        return grid
+        if model.tuning:
+            return f"{model.tuning}, within the fit"
+        return "none: parameters as given, the others default" if model.parameters else "none: defaults"
+    grid = _listed(model.grid)
     by = f" by {model.searched_by}" if model.searched_by else ""
     given = f" with {_listed(model.search_parameters)}" if model.search_parameters else ""
     return f"{grid}{f' (searched{by}{given})' if by or given else ''}"
