@@ -169,6 +169,6 @@ class Ensemble:
             return self.models
         columns, places = self.preparation.places_in(preparation)
         return tuple(
-            replace(model, functions=model.functions.moved(columns, places, len(preparation.source)))
+            replace(model, functions=model.functions.embedded(columns, places, len(preparation.source)))
             for model in self.models
         )

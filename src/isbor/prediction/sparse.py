@@ -20,7 +20,7 @@ from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import columns_of, expand
 from isbor.inference.mode import Mode, find_mode, log_evidence
-from isbor.inference.noise import noise_at
+from isbor.inference.noise import noise_scale_of
 from isbor.model.basis import Functions
 from isbor.prediction.latent import Latent
 
@@ -55,7 +55,7 @@ class SparseModel:
         phi = self.functions(prepared)
         whitened = phi @ (scale * self.whitening).T
         variance: FloatArray = np.einsum("ij,ij->i", whitened, whitened)
-        noise = np.ones(len(phi)) if self.noise_weights is None else noise_at(phi, self.noise_weights)
+        noise = np.ones(len(phi)) if self.noise_weights is None else noise_scale_of(phi, self.noise_weights)
         return Latent(phi @ (scale * self.mode.weights), variance, (scale * noise) ** 2)
 
 
