@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from isbor.kernel.discriminant import least_of_simplex, solve_discriminant
+from isbor.kernel.discriminant import minimum_on_simplex, solve_discriminant
 
 RIDGE = 1e-3
 
@@ -39,10 +39,10 @@ def dense_problem(K, y, weight):
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 8), st.integers(0, 10_000))
-def test_least_of_simplex_satisfies_the_conditions_of_optimality(m, seed):
+def test_minimum_on_simplex_satisfies_the_conditions_of_optimality(m, seed):
     A = np.random.default_rng(seed).normal(size=(4, m))  # singular for m > 4
     Q = A.T @ A
-    a = least_of_simplex(Q)
+    a = minimum_on_simplex(Q)
     assert np.all(a >= 0)
     assert_allclose(a.sum(), 1.0)
     value = a @ Q @ a

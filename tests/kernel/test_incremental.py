@@ -272,7 +272,7 @@ def test_the_path_gets_on_even_if_nobody_may_join(monkeypatch):
 
 
 def test_a_path_without_end_is_an_error(monkeypatch):
-    monkeypatch.setattr(incremental, "_MOST_STEPS", -(10**9))
+    monkeypatch.setattr(incremental, "_MAX_STEPS", -(10**9))
     X, y = draw(30)
     with pytest.raises(ArithmeticError, match=r"Raise it, or lower C"):
         learn(gram_of("rbf", X), *bounds(y, 1.0))
