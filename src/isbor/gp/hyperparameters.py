@@ -122,8 +122,8 @@ class _Coordinates:
             parts = np.full(n_groups, log_widths), [first_cut], np.full(len(cuts) - 1, log_gaps)
             return np.concatenate([[np.log(_AMPLITUDES[end])], *parts])
 
-        # The first threshold has no bounds: if all coordinates had, the first step of L-BFGS-B would go to the
-        # bounds.
+        # The first threshold has no bounds: if all coordinates had, the first step of L-BFGS-B would go to
+        # the bounds.
         return cls(group, n_groups, cuts, bounds(0, -np.inf), bounds(1, np.inf), unit)
 
     def point(self, amplitude: float, scales: FloatArray, thresholds: FloatArray | None = None) -> FloatArray:
