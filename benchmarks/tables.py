@@ -35,7 +35,7 @@ from isbor.experiments.running.record_files import read_record_lines, record_lin
 __all__ = ["DOCUMENTS", "TABLES", "known_records", "rewritten"]
 
 DOCS = Path(__file__).parents[1] / "docs"
-DOCUMENTS = (DOCS / "comparison.md", DOCS / "reproduction.md")
+DOCUMENTS = (DOCS.parent / "README.md", DOCS / "comparison.md", DOCS / "reproduction.md")
 RECORDS = DOCS / "results" / "records.jsonl"
 Make: TypeAlias = Callable[[Results], Table | None]  # None: there is too little for such a table
 _PLACE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
