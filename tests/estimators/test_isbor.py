@@ -443,7 +443,7 @@ def test_threads_do_not_change_the_model():
 def test_fitting_needs_no_extra():
     code = (
         "import sys\n"
-        "sys.modules['matplotlib'] = sys.modules['numba'] = sys.modules['dask'] = None\n"
+        "sys.modules['matplotlib'] = sys.modules['numba'] = None\n"
         "import isbor\n"
         "X, y = isbor.datasets.make_saddle(200, random_state=0)\n"
         "print(isbor.ISBOR(gamma=0.1).fit(X, y).n_relevance_)\n"
