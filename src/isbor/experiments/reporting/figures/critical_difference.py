@@ -1,4 +1,4 @@
-"""Demšar's critical difference diagram: the mean ranks of models, and which of them do not differ.
+"""Demšar's critical difference diagram: mean ranks of models, and groups that do not differ.
 
 Source: Demšar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006.
 """
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 __all__ = ["critical_difference_figure"]
 
-# Inches; heights are counted downwards from the axis of ranks.
+# In inches; heights downwards from the axis.
 _TITLE_ABOVE, _RULER_Y, _NUMBER_Y, _TICK_Y, _BAR_Y = 0.36, -0.44, -0.09, -0.06, 0.14
 _MARGIN = 0.12
 _STUB = 0.1  # of a stem beyond the end of the axis
 _GAP = 0.07  # between a text and a line
-_ROW = 0.235  # from one name to the next
-_BAR = 0.09  # from one bar to the next
-_OVERHANG = 0.06  # of a bar beyond the ranks that it joins
-_STEP = 0.42  # from one rank to the next
-_LEAST_SPAN = 2.6  # of the axis of few ranks
+_ROW = 0.235  # between names
+_BAR = 0.09  # between bars
+_OVERHANG = 0.06  # of a bar beyond its ranks
+_STEP = 0.42  # between ranks
+_LEAST_SPAN = 2.6  # of the axis
 _SMALL = FONT_SIZE - 1
 
 
@@ -46,25 +46,25 @@ def critical_difference_figure(
     groups: Sequence[Sequence[str]],
     n_tasks: int,
 ) -> "Figure":
-    """Draw mean ranks on an axis, the best at the left.
+    """Draw mean ranks on an axis, best at the left.
 
     Parameters
     ----------
     models : sequence of str
-        Names of the models, all different, at least 2.
+        At least 2 different names.
     mean_ranks : array-like of shape (n_models,)
         Their mean ranks, 1 the best.
     critical_difference : float or None
-        Least difference of two mean ranks that is significant: the length of the ruler. None draws no ruler.
+        Smallest significant difference of two mean ranks, drawn as a ruler. None: no ruler.
     groups : sequence of sequences of str
-        Models among which no difference was found. A bar joins each group; groups of one need none.
+        Models without significant differences. A bar joins each group of two or more.
     n_tasks : int
-        How many tasks the ranks are means of.
+        Number of tasks.
 
     Returns
     -------
     matplotlib Figure
-        Abscissae of its axes are ranks, ordinates are inches below the axis of ranks.
+        Its x-axis shows ranks; y is in inches below the axis.
     """
     from matplotlib.figure import Figure
 
@@ -73,11 +73,11 @@ def critical_difference_figure(
     labels = [shorten(name, NAME_LENGTH) for name in models]
     order = np.argsort(ranks, kind="stable").tolist()
     half = (len(order) + 1) // 2
-    # From the top: the outermost first, so that no stem runs through a name.
+    # Outermost first, so that no stem crosses a name.
     left, right = order[:half], order[half:][::-1]
 
     span = max(_STEP * (len(models) - 1), _LEAST_SPAN)
-    unit = (len(models) - 1) / span  # ranks an inch
+    unit = (len(models) - 1) / span  # ranks per inch
     title = f"Mean rank over {n_tasks} task{'' if n_tasks == 1 else 's'}, best at the left"
     number_width = max(text_width(_rank_text(rank), _SMALL) for rank in ranks)
     left_width, right_width = (
@@ -124,20 +124,17 @@ def _read_ranks(
 ) -> FloatArray:
     n_models = len(models)
     if n_models < 2 or len(set(models)) < n_models:
-        raise ValueError(
-            f"models is {list(models)}; at least 2 names, all different, are needed. With one model there is "
-            "nothing to compare."
-        )
+        raise ValueError(f"models is {list(models)}; at least 2 different names are needed.")
     ranks = np.asarray(mean_ranks, dtype=np.float64)
-    # Written so that NaN fails it; the tolerance is for rounding.
+    # NaN fails this; the tolerance is for rounding.
     if ranks.shape != (n_models,) or not np.all((ranks >= 1 - 1e-9) & (ranks <= n_models + 1e-9)):
         raise ValueError(
             f"mean_ranks is {ranks.tolist()}; one rank between 1 and {n_models} for each of the {n_models} "
-            "models is needed. Rank the models on each task, 1 the best, and take the mean over the tasks."
+            "models is needed. Rank the models on each task, 1 is best, and average over the tasks."
         )
     if critical_difference is not None and not 0 < critical_difference < np.inf:
         raise ValueError(
-            f"critical_difference is {critical_difference}; it has to be positive, or None for no ruler."
+            f"critical_difference is {critical_difference}; it must be positive, or None for no ruler."
         )
     return ranks
 
@@ -145,18 +142,18 @@ def _read_ranks(
 def _group_ranks(
     models: Sequence[str], ranks: FloatArray, groups: Sequence[Sequence[str]]
 ) -> list[FloatArray]:
-    """Return the ranks, ascending, of each group of two or more."""
+    """Return the sorted ranks of each group of two or more."""
     rank_of = dict(zip(models, ranks, strict=True))
     unknown = [name for group in groups for name in group if name not in rank_of]
     if unknown:
-        raise ValueError(f"groups names the model {unknown[0]!r}; it has to be one of {list(models)}.")
+        raise ValueError(f"groups names the model {unknown[0]!r}; it must be one of {list(models)}.")
     return [np.sort([rank_of[name] for name in group]) for group in groups if len(group) > 1]
 
 
 def _stacked_bars(groups: list[FloatArray]) -> list[tuple[FloatArray, int]]:
-    """Return each group with the level of its bar, 0 the topmost: bars of a level do not touch."""
+    """Return each group with the level of its bar, 0 on top; bars of a level do not touch."""
     bars: list[tuple[FloatArray, int]] = []
-    ends: list[float] = []  # by level, where its last bar ends
+    ends: list[float] = []  # of the last bar of each level
     for ranks in sorted(groups, key=lambda ranks: (ranks[0], ranks[-1])):
         free = [level for level, end in enumerate(ends) if end + 2 * _OVERHANG / _STEP < ranks[0]]
         level = free[0] if free else len(ends)
@@ -174,7 +171,7 @@ def _ruler_label(length: float) -> str:
 
 
 def _draw_axis(ax: "Axes", n_models: int, gap: float) -> None:
-    """Draw the axis of ranks, and say which end is the better one."""
+    """Draw the axis of ranks and label its ends."""
     ax.plot([1.0, n_models], [0.0, 0.0], color="black", lw=1.0, clip_on=False, solid_capstyle="projecting")
     for rank in range(1, n_models + 1):
         ax.plot([rank, rank], [0.0, _TICK_Y], color="black", lw=1.0, clip_on=False)

@@ -1,7 +1,7 @@
 """Figures of a report: curves, calibration, and the ordinal likelihood.
 
-Each function returns a figure of matplotlib that no window shows: write it with `save_figure`, or put it into
-a page with `figure_svg`. A model looks the same throughout a report if all figures get all its `models`.
+Each function returns a matplotlib figure; write it with `save_figure`, or embed it with `figure_svg`. A model
+has the same style in all figures that get the same `models`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,13 +35,13 @@ __all__ = [
     "likelihood_figure",
 ]
 
-_REACH = 3.5  # of the scores beyond the outer thresholds, in units of sigma
-_LEGEND_EXTRA = 0.55  # inches of a legend besides its names
+_REACH = 3.5  # of the axis beyond the outer thresholds, in units of sigma
+_LEGEND_EXTRA = 0.55  # inches of a legend without its names
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A model's results by number of training rows; NaN where it did not finish."""
+    """A model's results by number of training rows; NaN where there is none."""
 
     x: FloatArray  # (n,) ascending
     mean: FloatArray  # (n,)
@@ -51,16 +51,16 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Something to compare curves with."""
+    """A reference line."""
 
     label: str
     y: float | FloatArray
-    x: FloatArray | None = None  # None: y is the same everywhere
+    x: FloatArray | None = None  # None: y is constant
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationBins:
-    """Predicted cumulative probabilities and what came true, by bin; NaN where a bin is empty."""
+    """Predicted and observed cumulative probabilities by bin; NaN where a bin is empty."""
 
     count: IntArray  # (n_bins,) pairs of row and threshold
     predicted: FloatArray  # (n_bins,) mean of P(y ≤ k)
@@ -138,13 +138,13 @@ def curves_figure(
     curves : mapping of str to Curve
         By name of the model.
     xlabel, ylabel, title : str
-        The texts of the figure.
+        Texts of the figure.
     log_x, log_y : bool
         Whether an axis is logarithmic.
     reference : Reference or None
         Drawn as a dashed line.
     models : sequence of str or None
-        All models of the report, in its order. None stands for those of the figure.
+        All models of the report, in order; None: those of the figure.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def curves_figure(
     names = [style.label for style in styles.values()] + ([reference.label] if reference else [])
     figure = Figure(figsize=(5.2 + _legend_width(names), max(3.7, 0.2 * len(names))), layout="constrained")
     ax = figure.subplots()
-    # Before the lines: what they cannot show, zero or less, is then left out of the limits.
+    # Set before drawing, so that the limits ignore values of zero or less.
     ax.set(xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
     handles: list[tuple[Any, str]] = []
     for name, style in styles.items():
@@ -187,16 +187,16 @@ def curves_figure(
 def calibration_figure(
     curves: Mapping[str, CalibrationBins], *, models: Sequence[str] | None = None
 ) -> "Figure":
-    """Draw observed shares against predicted cumulative probabilities, and below how many pairs each bin has.
+    """Draw observed frequencies against predicted cumulative probabilities, and below the counts of the bins.
 
-    There are no error bars: the pairs of a row are dependent, so that binomial ones would be too short.
+    There are no error bars: the pairs of a row are dependent, so binomial ones would be too short.
 
     Parameters
     ----------
     curves : mapping of str to CalibrationBins
         By name of the model.
     models : sequence of str or None
-        All models of the report, in its order. None stands for those of the figure.
+        All models of the report, in order; None: those of the figure.
 
     Returns
     -------
@@ -219,7 +219,7 @@ def calibration_figure(
         small = style.line_settings | {"linewidth": 1.0, "markersize": 4.0}
         strip.plot(bins.predicted[held], bins.count[held], **small)
     handles.append((diagonal, "perfect calibration"))
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel="observed share of y ≤ k")
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel="observed frequency of y ≤ k")
     strip.set(xlabel="predicted probability of y ≤ k", ylabel="pairs (row, k)", yscale="log")
     _write_plain_numbers(strip.yaxis)
     for part in (ax, strip):
@@ -240,7 +240,7 @@ def _check_lengths(name: str, arrays: Mapping[str, FloatArray | IntArray]) -> No
 
 
 def _write_plain_numbers(axis: "Axis") -> None:
-    """Write the numbers of an axis as in a text, without powers of ten."""
+    """Write the numbers of an axis without powers of ten."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     if axis.get_scale() == "log":
