@@ -174,7 +174,8 @@ def _made_by(records: Sequence[Record]) -> str:
     """Return what made the records: code, machine and days."""
     facts = provenance(records)
     parts = ("; ".join(text for heading, text in facts if heading == part) for part in ("code", "machine"))
-    return "Made by {}. Machine: {}. {}".format(*parts, dates(records)).strip()
+    text = "Made by {}. Machine: {}. {}".format(*parts, dates(records)).strip()
+    return re.sub(r"\b([0-9a-f]{10})[0-9a-f]{30}\b", r"\1", text)  # as much of a commit as tells it apart
 
 
 def main() -> None:
