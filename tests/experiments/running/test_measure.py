@@ -145,7 +145,7 @@ def test_metrics_are_those_of_the_fitted_model():
     assert (found.task, found.model, found.split) == ("saddle", "isbor-evidence", 2)
     assert (found.status, found.n_train, found.n_test) == ("ok", 160, 80)
     assert found.vectors == len(model.relevance_vectors_)
-    assert found.parameters == {"kind": "rbf", "gamma": model.gamma_}
+    assert found.parameters == {"basis": "rbf", "gamma": model.gamma_}
 
 
 def table_task(directory, rows, n_train, order, header="label,p0,p1,p2,y"):
