@@ -454,10 +454,11 @@ def test_errors_of_a_model_are_the_callers():
         status=st.sampled_from(["ok", "timeout", "failed"]),
         reason=st.text(),
         n_train=st.integers(0, 10**6),
-        metrics=st.dictionaries(st.text(), st.floats(allow_nan=False)),
+        metrics=st.dictionaries(st.text(), st.floats(allow_nan=False, allow_infinity=False)),
         vectors=st.none() | st.integers(0, 10**6),
         parameters=st.dictionaries(
-            st.text(), st.none() | st.booleans() | st.floats(allow_nan=False) | st.text()
+            st.text(),
+            st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
         ),
         calibration=st.lists(st.tuples(*[st.floats(0, 1e9)] * 3)).map(tuple),
         seconds=st.dictionaries(st.sampled_from(["search", "fit", "total"]), st.floats(0, 1e6)),
