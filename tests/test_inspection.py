@@ -183,7 +183,7 @@ def test_few_pairs_are_about_as_good_as_all(monkeypatch):
     latent = hand_made(rows, basis, np.random.default_rng(1).normal(size=12))
     exact = all_pairs(latent, rows, np.arange(3), 3)
     assert_allclose(feature_relevance(latent, rows, np.arange(3), 3), exact, atol=0.015)
-    monkeypatch.setattr(inspection, "_WORK", 12 * 3 * 300)  # half of the rows, one pair each
+    monkeypatch.setattr(inspection, "_MAX_VALUES", 12 * 3 * 300)  # half of the rows, one pair each
     found = feature_relevance(latent, rows, np.arange(3), 3)
     assert np.any(found != exact)
     assert_allclose(found, exact, atol=0.1)
@@ -194,7 +194,7 @@ def test_pairs_do_not_depend_on_labels(monkeypatch):
     x, z = np.random.default_rng(0).normal(size=(2, 1000))
     rows, _ = canonical_rows(np.column_stack([x, z]), (x > np.median(x)).astype(int), np.ones(1000))
     latent = hand_made(rows, ramps([[1e-4, 1e-4]]), [1e4])
-    monkeypatch.setattr(inspection, "_PAIRS", 1000)
+    monkeypatch.setattr(inspection, "_MAX_PAIRS", 1000)
     assert_allclose(feature_relevance(latent, rows, np.arange(2), 2), [0.5, 0.5], atol=0.05)
 
 

@@ -103,7 +103,7 @@ def test_the_columns_of_a_category_are_scaled_together():
     level = rng.choice(4, size=2000, p=[0.7, 0.2, 0.09, 0.01])
     X = np.column_stack([rng.normal(size=2000), np.eye(4)[level]])
     rows, scaling = canonical_rows(
-        X, np.zeros(2000, dtype=np.intp), np.ones(2000), category=np.array([-1, 1, 1, 1, 1])
+        X, np.zeros(2000, dtype=np.intp), np.ones(2000), group=np.array([-1, 1, 1, 1, 1])
     )
     assert_allclose(scaling.factor[1:], scaling.factor[1])
     share = rows.weight / rows.weight.sum()

@@ -33,7 +33,7 @@ def test_weights_are_floats_one_for_each_row(given, expected):
         ([1, 2], r"shape \(2,\); one weight for each of the 3 rows is needed.*a single number"),
         ([[1], [2], [3]], r"shape \(3, 1\); one weight for each"),
         ([], r"shape \(0,\); one weight for each"),
-        ([1, -2, 3], r"sample_weight is -2\.0 in row 1; a finite number that is not negative"),
+        ([1, -2, 3], r"sample_weight is -2\.0 in row 1; a finite, nonnegative number"),
         (-1, r"sample_weight is -1\.0 in row 0"),
         ([1, 2, np.nan], "sample_weight is nan in row 2"),
         (np.inf, "sample_weight is inf in row 0"),

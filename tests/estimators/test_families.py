@@ -171,7 +171,9 @@ def test_kinds_are_compared_on_groups_that_their_fits_did_not_see():
     x = np.random.default_rng(0).normal(size=n)
     y = (x > 0).astype(int)
     table = pd.DataFrame({"x": x, "row": pd.Categorical(range(n))})
-    with pytest.warns(UserWarning, match="150 different levels, such as 0, in column 'row', of 150 rows"):
+    with pytest.warns(
+        UserWarning, match="150 different categories, such as 0, in column 'row', for 150 rows"
+    ):
         model = ISBOR().fit(table, y)
     scores = {trial.families: trial.log_score for trial in model.selection_.trials}
     later = table.assign(row=pd.Categorical(range(n, 2 * n)))

@@ -493,7 +493,7 @@ def test_bad_data_is_refused(X, y, error, message):
         ({"solver": "newton"}, "solver='newton': 'gram' or 'sequential' is needed"),
         ({"classes": [0, 1]}, r"\[2\].*classes"),
         ({"classes": [0, 1, 1, 2]}, "more than once|distinct|repeat|duplicate"),
-        ({"class_weight": {7: 2.0}}, r"class_weight names \[7\]"),
+        ({"class_weight": {7: 2.0}}, r"class_weight has the keys \[7\]"),
         ({"class_weight": {1: -2.0}}, r"class_weight\[1\] is -2.0"),
         ({"n_candidates": 0}, "n_candidates=0: an integer of at least 1 or 'all' is needed"),
         ({"tol": 0.0}, r"tol=0\.0: a finite number above 0 is needed"),
@@ -522,10 +522,10 @@ def test_bad_parameters_are_refused(arguments, message):
 
 def test_bad_weights_are_refused():
     with pytest.raises(
-        ValueError, match=r"sample_weight is -1\.0 in row 0; a finite number that is not negative is needed"
+        ValueError, match=r"sample_weight is -1\.0 in row 0; a finite, nonnegative number is needed"
     ):
         ISBOR().fit(X_OK, Y_OK, sample_weight=-np.ones(10))
-    with pytest.raises(ValueError, match=r"sum to 1e\+13; 1e\+12 is the most.*divide sample_weight"):
+    with pytest.raises(ValueError, match=r"sum to 1e\+13; at most 1e\+12 .*divide sample_weight"):
         ISBOR().fit(X_OK, Y_OK, sample_weight=np.full(10, 1e12))
     with pytest.raises(ValueError, match=r"\b1 class|positive weight"):
         ISBOR().fit(X_OK, Y_OK, sample_weight=(Y_OK == 1).astype(float))

@@ -56,7 +56,7 @@ def test_gains_are_differences_of_the_evidence(expansion):
             state = weight_posterior(model, drawn.active, drawn.alpha)
             before = dense_evidence(expansion, state.active, state.alpha)
             for may_add in (True, False):
-                move = best_move(state, model.floor, price=c, may_add=may_add)
+                move = best_move(state, model.floor, penalty=c, may_add=may_add)
                 after = weight_posterior(model, *moved(state, move))
                 difference = dense_evidence(expansion, after.active, after.alpha) - before
                 price = c * (len(after.active) - len(state.active))

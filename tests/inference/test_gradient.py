@@ -35,7 +35,7 @@ def mode_of(rows, functions, alpha, noise_scale, beta=None):
         def held(w, b):
             return replace(expand(rows, columns, w, b, workers, noise_scale), held_precision=beta)
 
-        return find_mode(held, alpha, np.zeros(len(alpha)), np.linspace(-1, 1, rows.y.max()), tolerance=1e-22)
+        return find_mode(held, alpha, np.zeros(len(alpha)), np.linspace(-1, 1, rows.y.max()), tol=1e-22)
 
 
 @pytest.mark.parametrize("beta", [0.2, 3.0])

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from isbor import ISBOR
 from isbor._core.parallel import Workers
 from isbor.inference.expansion import streamed
-from isbor.inference.noise import expand_noise, fit_noise, noise_at_rows
+from isbor.inference.noise import expand_noise, fit_noise, noise_scale_at_rows
 from isbor.model.basis import Functions
 from isbor.model.likelihood import edges, ordinal_probit
 from isbor.prediction.sparse import fit_weights
@@ -141,4 +141,4 @@ def test_no_functions_no_noise(problem):
     nothing = functions.take(slice(0))
     with Workers(1) as workers:
         assert fit_noise(rows, nothing, mode, workers).shape == (0,)
-        assert_allclose(noise_at_rows(rows, nothing, np.zeros(0), workers), 1.0)
+        assert_allclose(noise_scale_at_rows(rows, nothing, np.zeros(0), workers), 1.0)

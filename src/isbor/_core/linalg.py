@@ -1,4 +1,4 @@
-"""Small dense linear algebra: Cholesky factors that do not mind the scales of a matrix."""
+"""Small dense linear algebra: Cholesky factors of matrices whose entries differ widely in size."""
 
 from dataclasses import dataclass
 
@@ -14,12 +14,12 @@ __all__ = ["Factor", "UnresolvedError", "add_diagonal", "factorise"]
 class Factor:
     """Cholesky factor of a positive definite matrix, scaled to unit diagonal first.
 
-    Weights of wide and narrow functions, and thresholds, have precisions of very different sizes;
-    scaling makes the factorisation indifferent to that.
+    The weights of wide and narrow functions, and the thresholds, have precisions of very different sizes.
+    After scaling, this does not affect the factorisation.
     """
 
     lower: FloatArray
-    scale: FloatArray  # (n,), one over the square root of the diagonal
+    scale: FloatArray  # (n,), 1/√diagonal
 
     def solve(self, right: FloatArray) -> FloatArray:
         """Return matrix⁻¹ · right for a vector or a matrix."""
@@ -47,13 +47,13 @@ class Factor:
 class UnresolvedError(ArithmeticError):
     """The functions of a model are collinear to working precision where the likelihood has curvature.
 
-    As a model fits better, curvature concentrates on the rows near thresholds, and functions that were
-    distinct on all rows need not be on these. Such a model cannot be told from a smaller one.
+    As a model fits better, the curvature concentrates on the rows near thresholds. Functions that differ on
+    all rows may coincide on these. Such a model cannot be distinguished from a smaller one.
     """
 
 
 def factorise(matrix: FloatArray) -> Factor:
-    """Factorise a symmetric matrix; `UnresolvedError` if it is not positive definite in floating point."""
+    """Factorise a symmetric matrix; raise `UnresolvedError` if it is not numerically positive definite."""
     diagonal = np.diag(matrix)
     if not np.all(diagonal > 0.0):  # NaN included
         raise UnresolvedError("A weight or threshold has no curvature.")
@@ -66,7 +66,7 @@ def factorise(matrix: FloatArray) -> Factor:
 
 
 def add_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArray:
-    """Return a copy of the matrix with numbers added to its diagonal."""
+    """Return a copy of the matrix with `diagonal` added to its diagonal."""
     result = matrix.copy()
     result[np.diag_indices_from(result)] += diagonal
     return result

@@ -1,4 +1,4 @@
-"""The array types that signatures name. Shapes are given in docstrings."""
+"""Array types for signatures. Shapes are given in docstrings."""
 
 from typing import TypeAlias
 

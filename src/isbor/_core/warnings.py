@@ -1,4 +1,4 @@
-"""Warnings that point at the user's line, however deep in the package they arise."""
+"""Warnings that point to the user's line of code, however deep in the package they are issued."""
 
 import sys
 import warnings
@@ -10,7 +10,7 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
-    """Issue a warning that names the line of the caller outside the package."""
+    """Issue a warning that points to the first caller outside the package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1

@@ -1,4 +1,4 @@
-"""From what a user passes to `fit` to rows in canonical form: the same for all estimators."""
+"""Check and encode the arguments of `fit`, for all estimators."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,11 +19,11 @@ __all__ = ["ClassWeight", "TrainingSet", "checked_weights", "read_training"]
 
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
-_MOST_WEIGHT = 1e12  # of all rows; with more, differences between them are lost in rounding
+_MAX_TOTAL_WEIGHT = 1e12  # beyond, a single row is lost in rounding
 
 
 class Readable(Protocol):
-    """The parameters of an estimator that say how its training data are to be read."""
+    """Parameters of an estimator that `read_training` uses."""
 
     missing: Missing
     classes: Any
@@ -33,35 +33,35 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TrainingSet:
-    """Training data, checked: the rows as they are, and distinct ones in canonical order."""
+    """Checked training data: all rows as given, and the distinct rows in canonical order."""
 
     encoding: TableEncoding
-    classes: LabelArray  # all levels, lowest first
-    observed: IntArray  # (r,) positions in `classes` of the levels that have rows
+    classes: LabelArray  # all classes, lowest first
+    observed: IntArray  # (r,) positions in `classes` of the classes with rows: the levels
     X: FloatArray  # (n, d) all rows, encoded, not scaled
     weight: FloatArray  # (n,) their weights
-    rows: TrainingRows  # distinct and scaled; labels count observed levels only
+    rows: TrainingRows  # distinct and scaled; labels number the observed classes only
     scaling: Scaling
-    seed: int  # chooses among pseudo-random orders
+    seed: int  # selects one of the pseudo-random orders
 
     @property
     def feature(self) -> IntArray:
-        """The feature that each column belongs to, (d,)."""
+        """The feature of each encoded column, (d,)."""
         return self.encoding.feature
 
     @property
     def n_varying(self) -> int:
-        """Number of features that are not constant, at least 1; the columns of a category are one feature."""
+        """Number of features that are not constant, at least 1; a categorical feature counts once."""
         return max(len(np.unique(self.feature[self.scaling.varying])), 1)
 
     @property
     def scale_groups(self) -> IntArray:
-        """Number, by column, of the scale that it shares with others: the levels of a category have one."""
+        """For each column, the number of its scale: the columns of a categorical feature share one."""
         alone = len(self.feature) + np.arange(len(self.feature))
         return np.where(self.encoding.categorical, self.feature, alone)
 
-    def with_unseen_levels(self, held_out: TrainingRows) -> TrainingRows:
-        """Return held-out rows as if the levels that the training rows lack had never been seen."""
+    def with_unseen_categories(self, held_out: TrainingRows) -> TrainingRows:
+        """Return held-out rows with categories that do not occur in the training rows marked as unseen."""
         categorical = self.encoding.categorical
         if not categorical.any():
             return held_out
@@ -86,11 +86,11 @@ def read_training(
     classes: object = None,
     fewest_levels: int = 2,
 ) -> TrainingSet:
-    """Check and encode training data; sets the estimator's `n_features_in_` and `feature_names_in_`.
+    """Check and encode training data; set the estimator's `n_features_in_` and `feature_names_in_`.
 
-    The estimator has the parameters of `Readable`. `pairwise` means that X is a matrix of kernel values,
-    whose rows are neither scaled nor merged nor put in another order. `classes` are all levels, those of the
-    estimator if they are not given.
+    The estimator must have the parameters of `Readable`. If `pairwise`, X is a matrix of kernel values; its
+    rows are not scaled, merged or reordered. `classes` lists all classes; by default, the estimator's
+    parameter `classes` is used.
     """
     parameters: Readable = estimator
     labels = encode_labels(y, parameters.classes if classes is None else classes)
@@ -103,22 +103,22 @@ def read_training(
     if pairwise:
         rows, scaling = _rows_of_kernel_matrix(matrix, ranks, weight)
     else:
-        category = np.where(encoding.categorical, encoding.feature, -1)
-        rows, scaling = canonical_rows(matrix, ranks, weight, seed=seed, category=category)
+        group = np.where(encoding.categorical, encoding.feature, -1)
+        rows, scaling = canonical_rows(matrix, ranks, weight, seed=seed, group=group)
     return TrainingSet(encoding, labels.classes, observed, matrix, weight, rows, scaling, seed)
 
 
 def checked_weights(
     X: object, labels: OrderedLabels, sample_weight: ArrayLike | None, class_weight: ClassWeight
 ) -> FloatArray:
-    """Check that rows, labels and weights are equally many, and return each row's weight."""
+    """Check that X, y and the weights have the same length, and return the weight of each row."""
     check_consistent_length(X, labels.codes)
     weight = _row_weights(labels, check_sample_weight(sample_weight, len(labels.codes)), class_weight)
     total = float(weight.sum())
-    if not total <= _MOST_WEIGHT:  # NaN and infinity included
+    if not total <= _MAX_TOTAL_WEIGHT:  # also refuses NaN and infinity
         raise ValueError(
-            f"The weights of all rows sum to {total:.3g}; {_MOST_WEIGHT:.0e} is the most that floating-point "
-            "numbers can resolve. A weight of 1 stands for one row: divide sample_weight by a constant."
+            f"The weights of all rows sum to {total:.3g}; at most {_MAX_TOTAL_WEIGHT:.0e} is supported, "
+            "because of rounding. A weight of 1 stands for one row: divide sample_weight by a constant."
         )
     return weight
 
@@ -129,7 +129,7 @@ def _rows_of_kernel_matrix(
     n, d = matrix.shape
     if n != d:
         raise ValueError(
-            f"X has shape {matrix.shape}; kernel='precomputed' needs a square matrix of kernel values "
+            f"X has shape {matrix.shape}; kernel='precomputed' needs a square matrix of the kernel values "
             "between all training rows. Compute it with sklearn.metrics.pairwise, or choose another kernel."
         )
     kept = np.flatnonzero(weight > 0)
@@ -138,10 +138,10 @@ def _rows_of_kernel_matrix(
 
 
 def _row_weights(labels: OrderedLabels, sample_weight: FloatArray, class_weight: ClassWeight) -> FloatArray:
-    """Return each row's weight: its sample weight times the weight of its class.
+    """Return the weight of each row: its sample weight times the weight of its class.
 
-    "balanced" gives each class that occurs the same total, and leaves the total of all rows as it is. A
-    class of less than 1e-12 of the total weighs nothing: its thresholds could not be told apart.
+    "balanced" gives each class that occurs the same total weight and keeps the total of all rows. A class
+    with less than 1e-12 of the total gets weight zero, because its two thresholds could not be resolved.
     """
     weight = sample_weight * _class_weights(labels, sample_weight, class_weight)[labels.codes]
     totals = np.bincount(labels.codes, weight, minlength=len(labels.classes))
@@ -149,12 +149,12 @@ def _row_weights(labels: OrderedLabels, sample_weight: FloatArray, class_weight:
 
 
 def _class_weights(labels: OrderedLabels, sample_weight: FloatArray, class_weight: ClassWeight) -> FloatArray:
-    """Return the weight of each level."""
+    """Return the weight of each class."""
     n_levels = len(labels.classes)
     if class_weight is None:
         return np.ones(n_levels)
     if isinstance(class_weight, str):
-        ascending = np.argsort(sample_weight)  # a sum that does not depend on the order of rows
+        ascending = np.argsort(sample_weight)  # so that sums do not depend on the order of rows
         totals = np.bincount(labels.codes[ascending], sample_weight[ascending], minlength=n_levels)
         occurs = totals > 0
         of_class = np.zeros(n_levels)
@@ -164,14 +164,14 @@ def _class_weights(labels: OrderedLabels, sample_weight: FloatArray, class_weigh
         unknown = [label for label in class_weight if label not in position]
         if unknown:
             raise ValueError(
-                f"class_weight names {unknown}, not among the classes {list(position)}. "
+                f"class_weight has the keys {unknown}, which are not among the classes {list(position)}. "
                 "Use the labels of y as keys."
             )
         of_class = np.ones(n_levels)
         for label, weight in class_weight.items():
             if not (np.isfinite(weight) and weight >= 0):
                 raise ValueError(
-                    f"class_weight[{label!r}] is {weight}; a finite number that is not negative is needed."
+                    f"class_weight[{label!r}] is {weight}; a finite, nonnegative number is needed."
                 )
             of_class[position[label]] = weight
     return of_class

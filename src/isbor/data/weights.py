@@ -1,4 +1,4 @@
-"""The check of sample weights."""
+"""Validation of sample weights."""
 
 from numbers import Number
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["check_sample_weight"]
 
 
 def check_sample_weight(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray:
-    """Return a weight for each row: 1 by default, a single number for all, or one number each."""
+    """Return the weight of each row: 1 for None, the same for a single number, else as given."""
     if sample_weight is None:
         return np.ones(n_rows)
     values: Any = sample_weight
@@ -32,14 +32,14 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_rows: int) -> FloatAr
     if weight.shape != (n_rows,):
         raise ValueError(
             f"sample_weight has shape {weight.shape}; one weight for each of the {n_rows} rows is needed. "
-            "Pass a sequence of that length, or a single number for all rows."
+            f"Pass a sequence of length {n_rows}, or a single number for all rows."
         )
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(bad):
         raise ValueError(
-            f"sample_weight is {weight[bad[0]]} in row {bad[0]}; a finite number that is not negative is "
-            "needed. A row of weight 0 is left out."
+            f"sample_weight is {weight[bad[0]]} in row {bad[0]}; a finite, nonnegative number is needed. "
+            "Use 0 to leave a row out."
         )
     if not weight.any():
-        raise ValueError("All sample weights are zero; rows with a positive weight are needed.")
+        raise ValueError("All sample weights are zero; at least one must be positive.")
     return weight

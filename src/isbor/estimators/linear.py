@@ -186,6 +186,6 @@ def _maximum_likelihood(rows: TrainingRows, workers: Workers) -> _Line:
         alpha=np.full(d, _PRIOR * total),
         weights=np.zeros(d),
         thresholds=starting_thresholds(rows.y, rows.weight),
-        tolerance=_TOLERANCE * total,
+        tol=_TOLERANCE * total,
     )
     return _Line(mode.weights, mode.thresholds, n_iter)

@@ -1,7 +1,7 @@
-r"""The evidence, one basis function at a time, in Gram space.
+r"""The evidence as a function of one prior precision at a time, in Gram space.
 
-Around a point θ0 = (w0, b0) the log likelihood is the quadratic with gradient g and precision Γ.
-Thresholds are always in the model, with prior precision β, so they are integrated out once:
+Around a point θ0 = (w0, b0), the log likelihood is approximated by the quadratic with gradient g and
+precision Γ. The thresholds are always in the model, with prior precision β, so they are integrated out once:
 
 .. math::
     G = \Gamma_{ww} - \Gamma_{wb}(\Gamma_{bb} + \beta)^{-1}\Gamma_{bw}, \qquad
@@ -13,13 +13,13 @@ What remains is a linear Gaussian model in the weights. For the active set A wit
     \Sigma = (G_{AA} + \operatorname{diag}\alpha)^{-1}, \quad \mu = \Sigma h_A, \quad
     Q_j = h_j - G_{jA}\mu, \quad S_j = G_{jj} - G_{jA}\Sigma G_{Aj},
 
-and its log evidence, up to a constant, is ½ h_A·μ + ½ ln|diag α| + ½ ln|Σ|. As a function of one precision
-it has its maximum at :math:`\alpha_j = s_j^2/(q_j^2 - s_j)` where :math:`q_j^2 > s_j`, and at infinity (the
-function leaves) elsewhere; s = S, q = Q outside the model and s = 1/Σ_jj - α_j, q = μ_j/Σ_jj inside.
-(αS/(α - S) is the same number in exact arithmetic but cancels where α is small.)
+and its log evidence, up to a constant, is ½ h_A·μ + ½ ln|diag α| + ½ ln|Σ|. As a function of one precision,
+it is maximal at :math:`\alpha_j = s_j^2/(q_j^2 - s_j)` if :math:`q_j^2 > s_j`, else at infinity (the function
+is deleted). Here s = S, q = Q for a function outside the model, and s = 1/Σ_jj - α_j, q = μ_j/Σ_jj for one
+inside. (αS/(α - S) equals s in exact arithmetic but cancels if α is small.)
 
-The gains of the three moves, exact for the quadratic model, with c nats of prior per function
-(ln p(M) = -cM; c may differ from function to function):
+The gains of the three moves, exact for the quadratic model, with a size-prior penalty of c nats per function
+(ln p(M) = -cM; c may differ between functions):
 
 .. math::
     \text{add} &: \tfrac12 (Q^2/S - 1 - \ln(Q^2/S)) - c \\
@@ -27,7 +27,7 @@ The gains of the three moves, exact for the quadratic model, with c nats of prio
         - \tfrac12\frac{(\alpha' - \alpha)\mu_j^2}{1 + (\alpha' - \alpha)\Sigma_{jj}} \\
     \text{delete} &: -\tfrac12(\mu_j^2/\Sigma_{jj} + \ln(\alpha\Sigma_{jj})) + c
 
-Each move changes Σ by a matrix of rank one, and with it μ, S and Q of all n candidates in O(nM).
+Each move changes Σ by a matrix of rank one. μ, S and Q of all n candidates are updated in O(nM).
 
 Source: Tipping & Faul, Fast marginal likelihood maximisation for sparse Bayesian models (2003);
 symbols in docs/notation.md.
@@ -60,26 +60,26 @@ __all__ = [
     "rounding_floor",
 ]
 
-# A candidate whose part outside the span of the active ones has less than this share of its square is
-# collinear with them to working precision: what is left of it is rounding.
+# A candidate is collinear with the active functions to working precision if less than this share of its
+# square lies outside their span: the rest is rounding error.
 _COLLINEAR = 1e-10
-# The same for a candidate that is constant: functions reach up to 1, so that a centred one of this mean
-# square holds nothing but the rounding of its centring.
+# A candidate is constant to working precision if its mean square after centring is below this: functions
+# have values up to 1, so the rest is the rounding error of centring.
 _CONSTANT = 1e-14
 
 
 @dataclass(frozen=True, slots=True)
 class GramModel:
-    """The quadratic model of the log likelihood over n candidates, thresholds integrated out."""
+    """The quadratic model of the log likelihood for n candidates, thresholds integrated out."""
 
     gram: FloatArray  # (n, n), G
     linear: FloatArray  # (n,), h
-    floor: FloatArray  # (n,), a sparsity S below this is rounding error
+    floor: FloatArray  # (n,), values of S below this are rounding errors
 
 
 @dataclass(frozen=True, slots=True)
 class WeightPosterior:
-    """Posterior of the m active weights, and sparsity S and quality Q of all n candidates."""
+    """The posterior of the m active weights, and sparsity S and quality Q of all n candidates."""
 
     active: IntArray  # (m,) candidates in the model
     alpha: FloatArray  # (m,)
@@ -96,7 +96,7 @@ class Move:
     kind: MoveKind
     candidate: int
     alpha: float  # the new precision; infinite for a deletion
-    gain: float  # of the log evidence less the size prior
+    gain: float  # of the objective, in nats
 
 
 def gram_model(expansion: Expansion) -> GramModel:
@@ -115,15 +115,15 @@ def gram_model(expansion: Expansion) -> GramModel:
 
 
 def rounding_floor(square: FloatArray, total_curvature: float) -> FloatArray:
-    """Return the sparsity below which a candidate is told apart from the others by rounding alone.
+    """Return the sparsity S below which a candidate differs from the active functions only by rounding.
 
-    `square` is the diagonal of Γ_ww and `total_curvature` what a function equal to 1 would have there.
+    `square` is the diagonal of Γ_ww, and `total_curvature` its value for a function equal to 1.
     """
     return np.maximum(_COLLINEAR * square, _CONSTANT * total_curvature)
 
 
 def weight_posterior(model: GramModel, active: IntArray, alpha: FloatArray) -> WeightPosterior:
-    """Return the posterior for an active set, from a fresh factorisation."""
+    """Return the posterior for an active set, computed from a new factorisation."""
     if not len(active):
         empty = np.zeros(0)
         return WeightPosterior(
@@ -139,10 +139,10 @@ def weight_posterior(model: GramModel, active: IntArray, alpha: FloatArray) -> W
 
 
 def residual(model: GramModel, state: WeightPosterior) -> float:
-    """Return how far the recursions have drifted apart, in units of the numbers' own sizes.
+    """Return the relative error that the rank-one updates have accumulated.
 
-    Inside the model Q_i = α_i μ_i and S_i = α_i - α_i² Σ_ii. The two sides are updated by different
-    recursions, so that their difference shows the digits lost, at no cost.
+    For active functions, Q_i = α_i μ_i and S_i = α_i - α_i² Σ_ii. The two sides are updated by different
+    recursions, so their difference shows the digits lost.
     """
     if not len(state.active):
         return 0.0
@@ -153,7 +153,7 @@ def residual(model: GramModel, state: WeightPosterior) -> float:
 
 
 def optimal_precision(s: FloatArray, q: FloatArray) -> FloatArray:
-    """Return the precision that maximises the evidence, infinite where the function should leave."""
+    """Return the precision that maximises the evidence, infinite if the function should be deleted."""
     excess = q**2 - s
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(excess > 0.0, s**2 / np.where(excess > 0.0, excess, 1.0), np.inf)
@@ -163,29 +163,29 @@ def best_move(
     state: WeightPosterior,
     floor: FloatArray,
     *,
-    price: float | FloatArray = 0.0,
+    penalty: float | FloatArray = 0.0,
     may_add: bool = True,
     excluded: Collection[int] = (),
 ) -> Move | None:
-    """Return the move of the largest gain, ties to the lowest candidate; None if nothing is possible.
+    """Return the move with the largest gain; None if there is no possible move.
 
-    Candidates with a sparsity below `floor` are passed over, see `rounding_floor`, and so are the
-    excluded ones. `price` is what a function pays for being in the model, in nats: one number, or one for
-    each candidate.
+    Ties go to the lowest candidate. Candidates with a sparsity below `floor` (see `rounding_floor`) and the
+    `excluded` ones are skipped. `penalty` is the size-prior penalty in nats: one number, or one for each
+    candidate.
     """
-    prices = np.broadcast_to(np.asarray(price, dtype=np.float64), state.sparsity.shape)
-    passed_over = np.fromiter(excluded, dtype=np.intp)
+    penalties = np.broadcast_to(np.asarray(penalty, dtype=np.float64), state.sparsity.shape)
+    skipped = np.fromiter(excluded, dtype=np.intp)
     best: Move | None = None
     if may_add:
-        best = _best_addition(state, floor, prices, passed_over)
-    inside = _best_inside(state, prices, passed_over)
+        best = _best_addition(state, floor, penalties, skipped)
+    inside = _best_inside(state, penalties, skipped)
     if best is None or (inside is not None and inside.gain >= best.gain):
         best = inside
     return best
 
 
 def _best_addition(
-    state: WeightPosterior, floor: FloatArray, price: FloatArray, excluded: IntArray
+    state: WeightPosterior, floor: FloatArray, penalty: FloatArray, excluded: IntArray
 ) -> Move | None:
     s, q = state.sparsity, state.quality
     ratio = np.where(s > floor, q**2 / np.where(s > 0.0, s, 1.0), 0.0)
@@ -195,18 +195,18 @@ def _best_addition(
     if not possible.any():
         return None
     ratio = np.where(possible, ratio, 1.0)
-    gain = np.where(possible, 0.5 * (ratio - 1.0 - np.log(ratio)) - price, -np.inf)
+    gain = np.where(possible, 0.5 * (ratio - 1.0 - np.log(ratio)) - penalty, -np.inf)
     j = int(np.argmax(gain))
     return Move("add", j, float(s[j] / (ratio[j] - 1.0)), float(gain[j]))
 
 
-def _best_inside(state: WeightPosterior, price: FloatArray, excluded: IntArray) -> Move | None:
+def _best_inside(state: WeightPosterior, penalty: FloatArray, excluded: IntArray) -> Move | None:
     if len(excluded):
         state = _without(state, np.isin(state.active, excluded))
     if not len(state.active):
         return None
     variance, mean, alpha = np.diag(state.covariance), state.mean, state.alpha
-    deletion = -0.5 * (mean**2 / variance + np.log(alpha * variance)) + price[state.active]
+    deletion = -0.5 * (mean**2 / variance + np.log(alpha * variance)) + penalty[state.active]
     best = optimal_precision(np.maximum(1.0 / variance - alpha, 0.0), mean / variance)
     stays = np.isfinite(best) & (best > 0.0)
     change = np.where(stays, best, alpha) - alpha
@@ -247,7 +247,7 @@ def apply_move(model: GramModel, state: WeightPosterior, move: Move) -> WeightPo
 
 
 def add(model: GramModel, state: WeightPosterior, j: int, alpha: float) -> WeightPosterior:
-    """Take candidate j into the model with precision alpha."""
+    """Add candidate j to the model with precision alpha."""
     towards = state.covariance @ model.gram[j, state.active]
     column = model.gram[j] - towards @ model.gram[state.active]
     variance = 1.0 / (alpha + state.sparsity[j])
@@ -268,7 +268,7 @@ def add(model: GramModel, state: WeightPosterior, j: int, alpha: float) -> Weigh
 
 
 def reestimate(model: GramModel, state: WeightPosterior, j: int, alpha: float) -> WeightPosterior:
-    """Give active candidate j another precision."""
+    """Change the precision of active candidate j."""
     i = _position(state, j)
     change = alpha - state.alpha[i]
     rate = change / (1.0 + change * state.covariance[i, i])
@@ -278,7 +278,7 @@ def reestimate(model: GramModel, state: WeightPosterior, j: int, alpha: float) -
 
 
 def delete(model: GramModel, state: WeightPosterior, j: int) -> WeightPosterior:
-    """Take active candidate j out of the model."""
+    """Delete active candidate j from the model."""
     i = _position(state, j)
     state = _release(model, state, i, 1.0 / state.covariance[i, i])
     return _without(state, np.arange(len(state.active)) == i)
@@ -289,7 +289,7 @@ def _position(state: WeightPosterior, j: int) -> int:
 
 
 def _release(model: GramModel, state: WeightPosterior, i: int, rate: float) -> WeightPosterior:
-    """Subtract rate · Σ_i Σ_iᵀ from Σ: the common part of reestimation and deletion."""
+    """Subtract rate · Σ_i Σ_iᵀ from Σ: the common part of reestimating and deleting."""
     covariance_column = state.covariance[:, i]
     column = covariance_column @ model.gram[state.active]
     shift = rate * state.mean[i]

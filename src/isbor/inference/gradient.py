@@ -1,7 +1,7 @@
 r"""The gradient of the log evidence in centres, metrics and prior precisions.
 
-The log evidence L (see `isbor.inference.mode`) depends on a parameter of the functions through their values
-Φ, and through the mode (w, b), which moves along. With P the posterior precision of (w, b) and Σ = P⁻¹,
+The log evidence L (see `isbor.inference.mode`) depends on the parameters of the functions through their
+values Φ, and through the mode (w, b), which depends on Φ. With P the posterior precision of (w, b), Σ = P⁻¹,
 
 .. math::
     dL = \underbrace{\delta^\top d\Phi\, w}_{d\ell}
@@ -10,17 +10,17 @@ The log evidence L (see `isbor.inference.mode`) depends on a parameter of the fu
     \tau = -\tfrac12 \operatorname{tr}\Big(\Sigma \frac{\partial P}{\partial (w, b)}\Big), \quad
     d(w, b) = \Sigma\, d\nabla_{(w,b)} \ln p(w, b \mid y) .
 
-P is a sum over rows of Laplacians with edge weights c1, c2 and g1 g2 (see `isbor.model.likelihood`), so its
-trace with Σ is a sum of edge weights times posterior variances of differences,
+P is a sum over rows of Laplacians with edge weights c1, c2 and g1 g2 (see `isbor.model.likelihood`), so
+tr(ΣP) is a sum of edge weights times posterior variances of differences,
 
 .. math::
     \operatorname{tr}(\Sigma P)
     = \sum_n c_1 V(f - b_k) + c_2 V(f - b_{k-1}) + g_1 g_2 V(b_k - b_{k-1}) + \dots
 
-and what is needed beyond the second derivatives are the slopes of the edge weights (third derivatives of
-ln p, same place). These are for unit noise; where it is s, f and b are in units of s and the slopes take a
-factor 1/s³.
-With t_n the part of τ that comes through the score of row n, u = Στ, H the curvature and G the mixed
+Beyond second derivatives, only the slopes of the edge weights are needed (third derivatives of ln p, see
+there). They are given for noise of standard deviation 1; for noise of standard deviation s, f and b are in
+units of s, and the slopes get a factor 1/s³.
+With t_n the part of τ that comes from the score of row n, u = Στ, H the curvature and G the mixed
 derivatives -∂²ln p/∂f∂b,
 
 .. math::
@@ -30,9 +30,9 @@ derivatives -∂²ln p/∂f∂b,
     \frac{\partial L}{\partial \ln \alpha_m} =
         \tfrac12 \big(1 - \alpha_m (\Sigma_{mm} + w_m^2)\big) - \alpha_m w_m u_m .
 
-The gradient in a function's centre and metric follows by the chain rule in one matrix product (the
-arguments are linear in (x², x, 1)). The prior precision β of the thresholds and the functions' offsets are
-held fixed. Everything is a sum over rows: two passes, in blocks.
+The gradients in centres and metrics follow by the chain rule, with one matrix product (the arguments are
+linear in (x², x, 1)). The prior precision β of the thresholds and the offsets of the functions are held
+fixed. All terms are sums over rows, computed in two passes over blocks.
 """
 
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ __all__ = ["EvidenceGradient", "evidence_gradient"]
 
 @dataclass(frozen=True, slots=True)
 class EvidenceGradient:
-    """∂ log evidence/∂ each parameter of each function."""
+    """Derivatives of the log evidence in the parameters of each function."""
 
     centres: FloatArray  # (m, d)
     metric: FloatArray  # (m, d)
@@ -69,7 +69,7 @@ def evidence_gradient(
     workers: Workers,
     noise_scale: FloatArray | None = None,
 ) -> EvidenceGradient:
-    """Return the gradient of the log evidence at a mode; `columns` are the functions at the rows.
+    """Return the gradient of the log evidence at a mode; `columns` are the values of the functions.
 
     `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
     """
@@ -77,7 +77,7 @@ def evidence_gradient(
     w, cuts = mode.weights, edges(mode.thresholds)
     covariance = factorise(posterior_precision(mode)).inverse()
     inside = covariance[:m, :m]
-    # Infinite thresholds, before the first and after the last, have no variance: their terms vanish.
+    # The infinite thresholds at both ends have no variance: their terms vanish.
     across = np.zeros((m, t + 2))
     across[:, 1:-1] = covariance[:m, m:]
     between = np.zeros((t + 2, t + 2))
@@ -110,8 +110,8 @@ def evidence_gradient(
         kept[block.start] = per_row
     u = covariance @ tau
     u_w, u_b = u[:m], np.concatenate([[0.0], u[m:], [0.0]])
-    # ∂L/∂Φ = left · right: columns of `left` are -HΦ, the mixed derivatives with each threshold, the slope,
-    # and what multiplies w.
+    # ∂L/∂Φ = left · right. The columns of `left` are -HΦ, the mixed derivatives with each threshold, the
+    # slope δ, and the factor of w.
     right = np.vstack([inside, across.T, w + u_w, w])
 
     def second(block: slice) -> FloatArray:
@@ -140,7 +140,7 @@ def evidence_gradient(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What the second pass needs of each row of a block, times the row's weight."""
+    """Values of each row that the second pass needs, times the weight of the row."""
 
     slope: FloatArray  # δ
     upper_curvature: FloatArray
@@ -149,7 +149,7 @@ class _Rows:
 
 
 class _Slopes(NamedTuple):
-    """Slopes of -½ tr(ΣP) in each row's score and its two thresholds, each of shape (n,)."""
+    """Derivatives of -½ tr(ΣP) in the score and the two thresholds of each row, each of shape (n,)."""
 
     latent: FloatArray
     upper: FloatArray
@@ -165,13 +165,13 @@ def _slopes(
     covariance: FloatArray,
     between: FloatArray,
 ) -> _Slopes:
-    """Return the slopes of rows whose noise is one, the variances being what they are."""
+    """Return the derivatives for noise of variance 1, with the posterior (co)variances held fixed."""
     row = np.arange(len(y))
     v1 = variance - 2.0 * covariance[row, y + 1] + between[y + 1, y + 1]
     v2 = variance - 2.0 * covariance[row, y] + between[y, y]
     v12 = between[y + 1, y + 1] + between[y, y] - 2.0 * between[y, y + 1]
     g1, g2, c1 = at.upper, at.lower, at.upper_curvature
-    # Zero instead of infinite where there is no threshold: g is zero there.
+    # Zero instead of infinity if there is no threshold: g is zero there.
     above, below = np.isfinite(z1), np.isfinite(z2)
     e1 = np.where(above, z1 - at.slope, 0.0)
     e2 = np.where(below, at.slope - z2, 0.0)
@@ -183,6 +183,6 @@ def _slopes(
         + (g2 * c1 - tie * e2) * v2
         - (c1 * g2 + tie * g2 + g1 * tie) * v12
     )
-    # A common shift of score and thresholds changes nothing.
+    # A common shift of score and thresholds changes nothing, so the three derivatives sum to zero.
     lower = -latent - upper
     return _Slopes(-0.5 * latent, np.where(above, -0.5 * upper, 0.0), np.where(below, -0.5 * lower, 0.0))

@@ -37,7 +37,7 @@ class TwoFeatures:
         table: TableEncoding = estimator._encoding
         encoded = table(estimator, X)
         missing = _missing_cells(X)
-        names = list(table.feature_names or [f"x{number}" for number in range(len(table.levels))])
+        names = list(table.feature_names or [f"x{number}" for number in range(len(table.categories))])
         if features is None:
             numbers = _most_relevant(estimator, encoded, missing, names)
         else:
@@ -98,13 +98,13 @@ def _numbers(features: Sequence[int | str], names: list[str]) -> list[int]:
 def _check_numeric(numbers: list[int], names: list[str], table: TableEncoding) -> None:
     """Raise ValueError if a feature that is to be an axis was a category in training."""
     for number in numbers:
-        levels = table.levels[number]
-        if levels is not None:
-            numeric = [name for name, other in zip(names, table.levels, strict=True) if other is None]
+        categories = table.categories[number]
+        if categories is not None:
+            numeric = [name for name, other in zip(names, table.categories, strict=True) if other is None]
             raise ValueError(
-                f"{names[number]!r} held categories in training, such as {list(levels[:3])}; both axes need "
-                f"numbers. The numeric features are {numeric}: give two of them as `features`, or turn the "
-                "category into a number before fit."
+                f"{names[number]!r} held categories in training, such as {list(categories[:3])}; both axes "
+                f"need numbers. The numeric features are {numeric}: give two of them as `features`, or turn "
+                "the category into a number before fit."
             )
 
 
@@ -116,8 +116,8 @@ def _most_relevant(
     values = encoded[:, np.searchsorted(table.feature, np.arange(len(names)))]
     usable = [
         number
-        for number, levels in enumerate(table.levels)
-        if levels is None and len(np.unique(values[~missing[:, number], number])) > 1
+        for number, categories in enumerate(table.categories)
+        if categories is None and len(np.unique(values[~missing[:, number], number])) > 1
     ]
     if len(usable) < 2:
         raise ValueError(
@@ -161,11 +161,11 @@ def _missing_cells(X: object) -> NDArray[np.bool_]:
 def _typical_row(encoded: FloatArray, missing: NDArray[np.bool_], table: TableEncoding) -> FloatArray:
     """Return an encoded row of means and most frequent categories, missing cells aside."""
     row = np.empty(encoded.shape[1])
-    for number, levels in enumerate(table.levels):
+    for number, categories in enumerate(table.categories):
         own = table.feature == number
         present = ~missing[:, number]
         cells = encoded[np.ix_(present, own)] if present.any() else encoded[:, own]
-        if levels is None:
+        if categories is None:
             row[own] = cells.mean(axis=0)
         else:
             patterns, counts = np.unique(cells, axis=0, return_counts=True)
@@ -179,7 +179,7 @@ def _held(row: FloatArray, encoded: FloatArray, shown: list[int], table: TableEn
     others = [number for number in varying.tolist() if number not in shown]
     if not others:
         return ""
-    is_number = [table.levels[number] is None for number in others]
+    is_number = [table.categories[number] is None for number in others]
     where = ["mean"] * any(is_number) + ["most frequent category"] * (not all(is_number))
     values = [_value(row, number, table) for number in others[:_MOST_HELD]]
     more = f" and {len(others) - _MOST_HELD} more" if len(others) > _MOST_HELD else ""
@@ -189,7 +189,7 @@ def _held(row: FloatArray, encoded: FloatArray, shown: list[int], table: TableEn
 def _value(row: FloatArray, number: int, table: TableEncoding) -> str:
     """Return the value of a feature in an encoded row, such as "age=38.5" or "color=red"."""
     own = np.flatnonzero(table.feature == number)
-    if table.levels[number] is None:
+    if table.categories[number] is None:
         value = row[own[0]]
         digits = f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.3g}"
         return f"{shorten(table.names[own[0]], _NAME_LENGTH)}={digits}"

@@ -1,8 +1,8 @@
-"""From class probabilities to one label: the decision of least expected loss.
+"""Decisions: the class with the smallest expected loss.
 
-The class whose thresholds enclose the mean of the latent score is the median of the predicted distribution:
-the decision that minimises the expected absolute error. Other losses have their own decisions on the same
-probabilities.
+The expected absolute error is smallest for the median of the predictive distribution, the class whose
+thresholds enclose the mean of the latent score. For other losses, the expected loss is computed from the
+class probabilities.
 """
 
 from typing import Literal, TypeAlias
@@ -21,7 +21,7 @@ Loss: TypeAlias = Literal["absolute", "zero_one", "quadratic"] | ArrayLike
 
 
 def decide(latent: Latent, thresholds: FloatArray, loss: Loss) -> IntArray:
-    """Return the level of least expected loss for each row; ties go to the lower level."""
+    """Return the level with the smallest expected loss for each row; ties go to the lower level."""
     if isinstance(loss, str) and loss == "absolute":
         # b_{k-1} < f ≤ b_k: the number of thresholds strictly below.
         return np.searchsorted(thresholds, latent.mean, side="left")
@@ -30,22 +30,25 @@ def decide(latent: Latent, thresholds: FloatArray, loss: Loss) -> IntArray:
         costs = {"zero_one": levels[:, None] != levels, "quadratic": (levels[:, None] - levels) ** 2}
         if loss not in costs:
             raise ValueError(
-                f"loss={loss!r} is unknown; give 'absolute', 'zero_one', 'quadratic' "
-                "or a cost matrix with one row per true and one column per predicted class."
+                f"loss={loss!r} is unknown. Use 'absolute', 'zero_one' or 'quadratic', "
+                "or pass a cost matrix with one row per true class and one column per predicted class."
             )
         cost = costs[loss].astype(float)
     else:
         cost = np.asarray(loss, dtype=float)
         if cost.shape != (len(levels), len(levels)) or not np.isfinite(cost).all():
             raise ValueError(
-                f"The cost matrix has shape {cost.shape}; finite numbers of shape "
-                f"({len(levels)}, {len(levels)}) are needed: cost[true, predicted], classes in order."
+                f"loss is a matrix of shape {cost.shape}; a matrix of finite numbers of shape "
+                f"({len(levels)}, {len(levels)}) is needed: cost[true, predicted], with the classes in order."
             )
     best: IntArray = np.argmin(class_probabilities(latent, thresholds) @ cost, axis=1)
     return best
 
 
 def margins(latent: Latent, thresholds: FloatArray) -> FloatArray:
-    """Return each level's distance to its nearer threshold, in units of the predictive spread, (n, r)."""
+    """Return the signed distance of the score to the nearer threshold of each level, (n, r).
+
+    The unit is the standard deviation of the latent response.
+    """
     z = (latent.mean[:, None] - edges(thresholds)) / latent.response_scale[:, None]
     return np.minimum(z[:, :-1], -z[:, 1:])

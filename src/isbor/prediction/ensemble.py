@@ -1,18 +1,18 @@
-r"""Averages of sparse models: what a sparse estimator predicts with.
+r"""Averages of sparse models, with which the sparse estimators predict.
 
-The average of several models of the same rows is again a sum of functions. Its variance is the members' own
-plus that between them, and its noise the mean of theirs.
+The average of several models of the same rows is again a sum of basis functions. Its variance is the mean
+variance of the models plus the variance between them; its noise variance is the mean of theirs.
 
-Models are averaged over searches, and over basis families. A latent score is only known up to its scale: the
-unit is the noise, and one family may find twice as much of it as another that orders the rows alike. What all
-families have in common is the latent response, score plus noise: thresholds cut it at the same quantiles. So
-before scores of different families are averaged, each is divided by the standard deviation of its response
-over the training rows, and with it its thresholds and its noise. A common factor makes the mean variance of
-the noise 1 again:
+Models are averaged over searches and over basis families. The scale of a latent score is arbitrary: its unit
+is the noise, and one family may leave twice as much to the noise as another that orders the rows in the same
+way. The latent response, score plus noise, is comparable: thresholds cut it at the same quantiles in all
+families. So before averaging different families, the scores, thresholds and noise of each are divided by the
+standard deviation of its latent response over the training rows. A common factor then makes the mean noise
+variance 1 again:
 
 .. math:: d_k = \sqrt{1 + \mathrm{Var} f_k}, \qquad c_k = d_k^{-1} \Big/ \sqrt{\tfrac1K \sum_l d_l^{-2}} .
 
-(Searches of one family find about the same noise and are averaged as they are.)
+(Searches of one family find about the same noise and are averaged without rescaling.)
 """
 
 from collections.abc import Sequence
@@ -40,25 +40,25 @@ class Ensemble:
 
     preparation: Preparation
     models: tuple[SparseModel, ...]
-    shares: tuple[float, ...]  # of the models in the average
-    scales: tuple[float, ...]  # by which the models' scores, thresholds and noise are multiplied before
-    lapse: float  # share of labels that are drawn at random, ε
+    shares: tuple[float, ...]  # weights of the models in the average
+    scales: tuple[float, ...]  # factors for the score, thresholds and noise of each model, before averaging
+    lapse: float  # share of labels assumed to be drawn at random, ε
 
     @classmethod
     def of(cls, preparation: Preparation, models: Sequence[SparseModel], total_weight: float) -> Self:
-        """Return the plain average of models, after training on rows of some total weight."""
+        """Return the plain average of models trained on rows of the given total weight."""
         n = len(models)
         return cls(preparation, tuple(models), (1.0 / n,) * n, (1.0,) * n, lapse_after(total_weight))
 
     @classmethod
     def of_families(cls, ensembles: Sequence[Self], rows: TrainingRows, workers: Workers) -> Self:
-        """Return the average of ensembles of different families, the simplest first, to the same scaled rows.
+        """Return the average, with equal shares, of ensembles of different families fitted to `rows`.
 
-        All families have equal shares.
+        The simplest family comes first.
         """
         if len(ensembles) == 1:
             return ensembles[0]
-        # The most adaptive family sees the columns that vary and their warps, others may see all columns.
+        # The last, most adaptive family uses varying columns and their warps; others may use all columns.
         prepared = ensembles[-1].preparation.with_all_columns()
         precision = np.array([1.0 / (1.0 + some.latent_moments(rows, workers)[1]) for some in ensembles])
         scales = np.sqrt(precision / precision.mean()).tolist()
@@ -72,12 +72,12 @@ class Ensemble:
 
     @property
     def n_functions(self) -> int:
-        """Functions of all models."""
+        """Number of functions of all models."""
         return sum(map(len, self.models))
 
     @property
     def functions(self) -> Functions:
-        """The functions of all models, one model after the other."""
+        """The functions of all models, concatenated."""
         return reduce(Functions.followed_by, [model.functions for model in self.models])
 
     @property
@@ -89,19 +89,19 @@ class Ensemble:
 
     @property
     def coef(self) -> FloatArray:
-        """Weights of all functions in the average."""
+        """Weights of all functions in the average, (m,)."""
         return np.concatenate([share * (scale * model.mode.weights) for model, share, scale in self._parts()])
 
     @property
     def alpha(self) -> FloatArray:
-        """Prior precisions of these weights."""
+        """Prior precisions of these weights, (m,)."""
         return np.concatenate(
             [model.mode.alpha / (share * scale) ** 2 for model, share, scale in self._parts()]
         )
 
     @property
     def intercept(self) -> float:
-        """What is added to the functions without their offsets."""
+        """The constant of the score as a sum of functions without offsets."""
         offsets = [
             shift - model.functions.offset @ (scale * model.mode.weights)
             for (model, _, scale), shift in zip(self._parts(), self._shifts(), strict=True)
@@ -110,7 +110,7 @@ class Ensemble:
 
     @property
     def log_evidence(self) -> float:
-        """The models' mean log evidence."""
+        """Mean log evidence of the models."""
         return float(np.dot(self.shares, [model.log_evidence for model in self.models]))
 
     def latent(self, X: FloatArray) -> Latent:
@@ -122,7 +122,7 @@ class Ensemble:
         return self._latent(self.preparation.widen(scaled))
 
     def latent_moments(self, rows: TrainingRows, workers: Workers) -> tuple[float, float]:
-        """Return mean and variance of the latent scores of the scaled training rows."""
+        """Return the weighted mean and variance of the latent score over the scaled training rows."""
         if len(self.models) == 1:
             expansion = self.models[0].mode.expansion
             return expansion.latent_mean, expansion.latent_variance
@@ -134,7 +134,7 @@ class Ensemble:
         return mean, float(share @ (score - mean) ** 2)
 
     def renumbered(self, rows: IntArray) -> Self:
-        """Return the ensemble fitted to some rows of a table, as a start for a fit to all of them."""
+        """Return an ensemble fitted to a subset `rows` of the training rows, with origins in all rows."""
         models = [
             replace(model, functions=replace(model.functions, origin=rows[model.functions.origin]))
             for model in self.models
@@ -155,7 +155,7 @@ class Ensemble:
         return list(zip(self.models, self.shares, self.scales, strict=True))
 
     def _shifts(self) -> list[float]:
-        """Return what is added to each model's score, so that all models' thresholds have the same mean."""
+        """Return the shift of each model's score after which all models have the same mean threshold."""
         if len(self.models) == 1:
             return [0.0]
         thresholds = self.thresholds
@@ -164,11 +164,11 @@ class Ensemble:
         ]
 
     def _over(self, preparation: Preparation) -> tuple[SparseModel, ...]:
-        """Return the models as functions of the columns of a preparation that has all that matter to them."""
+        """Return the models as functions of the columns of a preparation that has all columns they use."""
         if preparation is self.preparation:
             return self.models
         columns, places = self.preparation.places_in(preparation)
         return tuple(
-            replace(model, functions=model.functions.moved(columns, places, len(preparation.source)))
+            replace(model, functions=model.functions.embedded(columns, places, len(preparation.source)))
             for model in self.models
         )

@@ -1,4 +1,4 @@
-"""The latent score at some rows: a Gaussian, with the noise of the response on top of it."""
+"""The predictive distribution of the latent score, and the noise of the latent response."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,25 +12,25 @@ __all__ = ["Latent", "LatentModel"]
 
 @dataclass(frozen=True, slots=True)
 class Latent:
-    """The latent score at some rows, a Gaussian, and the noise of the response."""
+    """The latent score at n rows, a Gaussian for each, and the noise variance of the response."""
 
     mean: FloatArray  # (n,)
     variance: FloatArray  # (n,)
     noise_variance: FloatArray  # (n,)
-    lapse: float = 0.0  # share of labels that are drawn at random, ε
+    lapse: float = 0.0  # share of labels assumed to be drawn at random, ε
 
     @property
     def response_scale(self) -> FloatArray:
-        """Standard deviation of the latent response, score and noise together."""
+        """Standard deviation of the latent response, score plus noise."""
         return np.sqrt(self.noise_variance + self.variance)
 
 
 class LatentModel(Protocol):
-    """A fitted latent score as a function of a row."""
+    """A fitted model of the latent score."""
 
     @property
     def n_functions(self) -> int:
-        """How many numbers a row's score takes to compute."""
+        """Number of functions (or kernel values) evaluated for one row."""
 
     def latent(self, X: FloatArray) -> Latent:
         """Return the latent score at encoded rows, (n, d)."""

@@ -1,4 +1,4 @@
-"""Thresholds for levels without training rows."""
+"""Thresholds for classes without training rows."""
 
 import numpy as np
 from scipy.special import ndtri
@@ -16,14 +16,14 @@ def insert_empty_levels(
     total_weight: float,
     responses: FloatArray,
 ) -> FloatArray:
-    """Return thresholds for all levels, those without training rows included.
+    """Return thresholds for all levels, including those without training rows.
 
-    Thresholds between observed levels are given. An empty level gets probability p = 1/(total_weight +
-    n_levels) where it is most likely: between two observed levels at the threshold that it splits, at an end
-    at the training row nearest to it (`responses` are means and standard deviations of the training rows'
-    latent responses, shape (n, 2)). All empty levels together get at most a quarter.
+    `thresholds` separate the observed levels. An empty level gets probability p = 1/(total_weight + n_levels)
+    where it is most likely. Between two observed levels, this is at the threshold that it splits. At an end,
+    it is at the training row nearest to it; `responses`, (n, 2), are the means and standard deviations of the
+    latent responses of the training rows. All empty levels together get at most a quarter.
     """
-    # No less than what thresholds in floating point can hold apart.
+    # At least 1e-9, so that the thresholds differ in floating point.
     p = min(max(1.0 / (total_weight + n_levels), 1e-9), 0.25 / n_levels)
     mean, scale = responses.T
     below, above = int(observed[0]), n_levels - 1 - int(observed[-1])

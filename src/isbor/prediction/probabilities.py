@@ -1,15 +1,15 @@
-r"""From the latent score to class probabilities, and how sure they are.
+r"""From the latent score to class probabilities and their credible intervals.
 
-At a new row the latent score is Gaussian, :math:`f \sim N(\mu, v)`, and with noise of standard deviation s (1
-unless it varies, see `isbor.inference.noise`)
+At a new row, the latent score is Gaussian, :math:`f \sim N(\mu, v)`. With noise of standard deviation s (1
+unless it varies, see `isbor.inference.noise`),
 
-.. math:: P(y \le k) = \Psi\Big(\frac{b_k - \mu}{\sqrt{s^2 + v}}\Big),
+.. math:: P(y \le k) = \Psi\Big(\frac{b_k - \mu}{\sqrt{s^2 + v}}\Big).
 
-which is monotone in k, so that class probabilities are nonnegative and sum to one.
+This is monotone in k, so class probabilities are nonnegative and sum to one.
 
-**Lapses.** Where the classes can be separated, nothing bounds the score, and the model is as sure of itself
-as there are digits. After n unsurprising labels, Laplace's rule of succession still gives a surprise
-probability 1/(n + 2). So the model predicts as if that share of labels were drawn at random,
+**Lapses.** If the classes can be separated, nothing bounds the score, and predicted probabilities reach 0 and
+1 in floating point. But after n unsurprising labels, Laplace's rule of succession still gives a surprise
+probability 1/(n + 2). So the model assumes that this share of labels, the lapses, is drawn at random,
 
 .. math:: P'(y = k) = (1 - \epsilon) P(y = k) + \epsilon/r, \qquad \epsilon = 1/(n + 2) .
 """
@@ -25,14 +25,14 @@ __all__ = ["class_probabilities", "credible_bands", "lapse_after", "log_class_pr
 
 
 def lapse_after(total_weight: float) -> float:
-    """Return the share of labels taken to be drawn at random, after training on rows of some weight."""
+    """Return the share of labels assumed to be drawn at random, after training on rows of a total weight."""
     return 1.0 / (total_weight + 2.0)
 
 
 def class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArray:
     """Return P(y = k) for each row and level, shape (n, r)."""
     z = (edges(thresholds) - latent.mean[:, None]) / latent.response_scale[:, None]
-    # A difference of two numbers near one has lost its digits; on the right use the other tail.
+    # Above the mean, use the upper tails: the difference of two numbers near 1 would lose digits.
     right = z[:, :-1] > 0.0
     low = np.where(right, -z[:, 1:], z[:, :-1])
     high = np.where(right, -z[:, :-1], z[:, 1:])
@@ -57,9 +57,9 @@ def log_class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArra
 def credible_bands(latent: Latent, thresholds: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     """Return the central credible interval of each class probability, two arrays of shape (n, r).
 
-    P(y = k | f) is itself uncertain because f is. For the two end classes it is monotone in f; for the others
-    it falls with the distance of f from the middle between the thresholds. So its quantiles are its values at
-    quantiles of the score, or of that distance.
+    P(y = k | f) is uncertain because f is. For the two end classes it is monotone in f; for the others it
+    decreases with the distance of f from the middle between the two thresholds. So its quantiles are its
+    values at quantiles of f, or of this distance.
     """
     tail = 0.5 - 0.5 * level
     unit = np.sqrt(latent.noise_variance)[:, None]
@@ -72,7 +72,7 @@ def credible_bands(latent: Latent, thresholds: FloatArray, level: float) -> tupl
     half = 0.5 * np.diff(cuts)
     bands = []
     for share in (tail, 1.0 - tail):
-        # The lowest class is likely where the score is low, the others where the distance is short.
+        # The lowest class is likely if the score is low, an inner class if the distance is small.
         low = mean + spread * ndtri(1.0 - share)
         high = mean + spread * ndtri(share)
         far = _distance_quantile(mean - middle, spread, 1.0 - share)

@@ -137,7 +137,7 @@ def make_moves(
     moves: list[Move] = []
     additions_left = max_additions
     while len(moves) < max_moves:
-        move = best_move(state, quadratic.floor, price=price, may_add=additions_left > 0)
+        move = best_move(state, quadratic.floor, penalty=price, may_add=additions_left > 0)
         if move is None or move.gain < tol:
             break
         after = apply_move(quadratic, state, move)

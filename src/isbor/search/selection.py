@@ -123,7 +123,7 @@ def select_families(
     results: dict[Family, SearchResult] = {}
     for part in parts:
         of_part = replace(training, rows=replace(rows.take(part.train), weight=part.train_weight))
-        test = of_part.with_unseen_levels(replace(rows.take(part.test), weight=part.test_weight))
+        test = of_part.with_unseen_categories(replace(rows.take(part.test), weight=part.test_weight))
         results = fit_families(families, of_part, quick, "selection", workers, callback)
         for some in _averages(families, most):
             model = Ensemble.of_families([results[family].model for family in some], of_part.rows, workers)

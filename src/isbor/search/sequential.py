@@ -124,7 +124,7 @@ def _best_that_rises(
     state, floor = dense.posterior(model)
     excluded: set[int] = set()
     while True:
-        move = best_move(state, floor, price=size_prior, excluded=excluded, may_add=may_add)
+        move = best_move(state, floor, penalty=size_prior, excluded=excluded, may_add=may_add)
         if move is None or move.gain < tol:
             return None
         try:

@@ -140,7 +140,7 @@ def _climb(
                 alpha,
                 latest.weights,
                 latest.thresholds,
-                tolerance=1e-2,
+                tol=1e-2,
             )
             evidence = log_evidence(mode)
             gradient = evidence_gradient(rows, functions, columns, mode, workers, noise_scale)

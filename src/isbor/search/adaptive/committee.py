@@ -14,7 +14,7 @@ import numpy as np
 from isbor._core.parallel import Workers
 from isbor._core.types import IntArray
 from isbor.data.rows import TrainingRows
-from isbor.model.basis import column_effort
+from isbor.model.basis import column_costs
 from isbor.prediction.sparse import SparseModel
 from isbor.search.adaptive.proposals import Proposals
 from isbor.search.adaptive.search import AdaptiveSettings, search_functions
@@ -39,7 +39,7 @@ def search_committee(
     """Return a model for each recorder, found from a start of its own: the given one, or a random one."""
 
     def member(k: int, workers: Workers) -> SparseModel:
-        proposals = Proposals(np.random.default_rng(seeds[k]), feature, column_effort(rows))
+        proposals = Proposals(np.random.default_rng(seeds[k]), feature, column_costs(rows))
         start = starts[k] if k < len(starts) else None
         return search_functions(rows, proposals, settings, workers, recorders[k], start)
 

@@ -27,7 +27,7 @@ from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
-from isbor.inference.noise import fit_noise, noise_at_rows
+from isbor.inference.noise import fit_noise, noise_scale_at_rows
 from isbor.model.basis import Functions
 from isbor.prediction.sparse import SparseModel, fit_weights
 from isbor.search.adaptive.ascent import move_functions
@@ -123,7 +123,7 @@ class _State:
     def of(cls, rows: TrainingRows, model: SparseModel, workers: Workers) -> "_State":
         """Return the state of a model of other rows, or of one with other noise."""
         mode, functions, noise_weights = model.mode, model.functions.centred_on(rows), model.noise_weights
-        noise_scale = noise_at_rows(rows, functions, noise_weights, workers)
+        noise_scale = noise_scale_at_rows(rows, functions, noise_weights, workers)
         fitted = fit_weights(rows, functions, mode.alpha, mode.weights, mode.thresholds, workers, noise_scale)
         return cls(rows, replace(fitted, noise_weights=noise_weights), noise_scale)
 
