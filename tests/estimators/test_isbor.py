@@ -119,7 +119,8 @@ def test_attributes_describe_the_score(saddle):
     squares = ((X[:, None] - fitted.relevance_vectors_) / fitted.feature_scale_) ** 2
     kernel = np.exp(-fitted.gamma_ * squares.sum(axis=2))
     score = fitted.latent(X)
-    assert_allclose(kernel @ fitted.coef_ + fitted.intercept_, score, atol=1e-8 * np.abs(fitted.coef_).sum())
+    weights = fitted.dual_coef_
+    assert_allclose(kernel @ weights + fitted.intercept_, score, atol=1e-8 * np.abs(weights).sum())
     assert_allclose([score.mean(), score.std()], [0.0, 1.0], atol=1e-9)
     assert_array_equal(fitted.relevance_vectors_, X[fitted.relevance_])
     labels = fitted.classes_[np.searchsorted(fitted.thresholds_, score)]

@@ -298,7 +298,7 @@ def _ranks(values: LabelArray, order: LabelArray) -> IntArray:
     _refuse_other_kind(values, order)
     codes = _positions(values, order)
     if np.any(codes < 0):
-        raise _unknown_labels(_distinct(values[codes < 0]), order)
+        raise _unknown_labels(_distinct(values[codes < 0]), order, _wrapper_hint(values, order))
     return codes
 
 
@@ -319,13 +319,26 @@ def _refuse_other_kind(values: LabelArray, order: LabelArray) -> None:
         raise ValueError(
             f"y holds {found} labels, such as {_quote(values[:1].tolist())}, "
             f"but classes holds {needed} labels, {_quote(order.tolist())}. Bring both to one type."
+            f"{_wrapper_hint(values, order)}"
         )
 
 
-def _unknown_labels(unknown: list[Any], order: LabelArray) -> ValueError:
+def _unknown_labels(unknown: list[Any], order: LabelArray, hint: str = "") -> ValueError:
     return ValueError(
         f"y holds {len(unknown)} label(s) not in classes: {_quote(unknown)}. "
-        f"classes is {_quote(order.tolist())}. Add them where they belong, lowest first, or correct y."
+        f"classes is {_quote(order.tolist())}. Add them where they belong, lowest first, or correct y.{hint}"
+    )
+
+
+def _wrapper_hint(values: LabelArray, order: LabelArray) -> str:
+    """Return the remedy if a wrapper may have replaced the labels by 0, 1, …, in sorted order."""
+    is_code = _kind(order) != "number" or set(values.tolist()) <= set(range(len(order)))
+    if _kind(values) != "number" or not is_code:
+        return ""
+    return (
+        " A scikit-learn wrapper such as BaggingClassifier may have replaced the labels by their places in "
+        "sorted (for strings: alphabetical) order. Then encode them yourself with isbor.OrderedLabelEncoder, "
+        "which keeps their order, pass the integers to the wrapper, and leave out classes=."
     )
 
 

@@ -61,9 +61,9 @@ class SBOR(SparseClassifier):
 
     Attributes
     ----------
-    classes_, thresholds_, sigma_, coef_, intercept_, alpha_, relevance_vectors_, relevance_, n_relevance_,
-    gamma_, feature_relevance_, feature_scale_, log_evidence_, n_iter_, trace_, width_trials_, stop_reason_,
-    column_names_
+    classes_, thresholds_, sigma_, dual_coef_, intercept_, alpha_, relevance_vectors_, relevance_,
+    n_relevance_, gamma_, feature_relevance_, feature_importances_, feature_scale_, log_evidence_, n_iter_,
+    trace_, width_trials_, stop_reason_, column_names_
         As in `ISBOR` with basis="rbf".
     n_features_in_, feature_names_in_
         As in scikit-learn.
