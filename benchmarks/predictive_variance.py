@@ -17,9 +17,9 @@ from isbor.data.rows import TrainingRows, canonical_rows
 from isbor.inference.mode import Mode, posterior_precision
 from isbor.model.basis import Functions, RowDictionary
 from isbor.model.likelihood import ordinal_probit
-from isbor.search.gram import solve_gram
 from isbor.search.recorder import Recorder
 from isbor.search.settings import SolverSettings
+from isbor.search.solvers.gram import solve_gram
 
 N_DRAWS = 40_000
 DEGREES_OF_FREEDOM = 8

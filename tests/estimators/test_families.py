@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from isbor import ISBOR
 from isbor.metrics import log_loss, mean_absolute_error
-from isbor.search import mixed
+from isbor.search.families import mixed
 from isbor.search.selection import FamilyTrial, Selection
 
 MIXED = {"basis": "mixed", "n_members": 2}

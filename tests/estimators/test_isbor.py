@@ -296,12 +296,12 @@ def test_the_trace_replays_to_the_model(noisy, arguments):
     for step in model.trace_:
         chosen = runs.setdefault(step.run, set())
         if step.kind in ("start", "add"):
-            assert step.basis not in chosen
-            chosen.add(step.basis)
+            assert step.row not in chosen
+            chosen.add(step.row)
         elif step.kind == "delete":
-            chosen.remove(step.basis)
+            chosen.remove(step.row)
         elif step.kind == "reestimate":
-            assert step.basis in chosen
+            assert step.row in chosen
         assert len(chosen) == step.n_active
     assert runs[max(runs)] == set(model.relevance_.tolist())
     assert {"start", "reestimate", "delete"} <= {step.kind for step in model.trace_}

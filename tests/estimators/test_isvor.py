@@ -14,7 +14,7 @@ from isbor import ISVOR, SVOR
 from isbor.estimators import isvor
 from isbor.kernel.calibration import calibrate
 from isbor.metrics import log_loss
-from isbor.prediction.latent import Latent
+from isbor.model.latent import Latent
 from isbor.prediction.probabilities import class_probabilities
 from tests.estimators.hard_problems import named_problems, random_problem
 

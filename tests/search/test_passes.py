@@ -8,14 +8,15 @@ from isbor._core.parallel import Workers
 from isbor.data.rows import canonical_rows
 from isbor.inference.expansion import expand, streamed
 from isbor.inference.mode import starting_thresholds
+from isbor.inference.sparse import fit_weights
 from isbor.model.basis import RowDictionary
-from isbor.prediction.sparse import fit_weights
-from isbor.search import passes, width
-from isbor.search.gram import solve_gram
-from isbor.search.passes import PassSettings, make_moves, moves_that_pay
+from isbor.search import width
 from isbor.search.recorder import Recorder
-from isbor.search.sequential import solve_sequential
 from isbor.search.settings import SolverSettings
+from isbor.search.solvers import passes
+from isbor.search.solvers.gram import solve_gram
+from isbor.search.solvers.passes import PassSettings, make_moves, moves_that_pay
+from isbor.search.solvers.sequential import solve_sequential
 from isbor.search.starts import initial_model
 from isbor.search.width import choose_width
 from tests.problems import small_rows

@@ -14,7 +14,7 @@ from isbor.data.training import ClassWeight, TrainingSet, read_training
 from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer, number
 from isbor.estimators.sparse import SparseClassifier
-from isbor.search.families import fit_families
+from isbor.search.families.catalogue import fit_families
 from isbor.search.result import Family, SearchResult
 from isbor.search.selection import Selection, select_families
 from isbor.search.settings import SearchSettings
@@ -90,7 +90,7 @@ class ISBOR(SparseClassifier):
         Chooses the pseudo-random order in which rows and functions are proposed. None is a fixed order: the
         fit is a function of the data alone, whatever the order of its rows.
     callback : callable or None, default=None
-        Called with each `isbor._core.trace.Step`. If it raises, the estimator stays as it was.
+        Called with each `isbor.Step`. If it raises, the estimator stays as it was.
     verbose : int, default=0
         1 writes a line a pass to standard error, 2 a line a move.
 

@@ -14,7 +14,7 @@ from isbor.data.training import ClassWeight, read_training
 from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer
 from isbor.estimators.sparse import SparseClassifier
-from isbor.search.rbf import fit_rbf
+from isbor.search.families.rbf import fit_rbf
 from isbor.search.settings import SearchSettings
 
 __all__ = ["SBOR"]
@@ -55,7 +55,7 @@ class SBOR(SparseClassifier):
     random_state : int, RandomState or None, default=None
         Chooses the pseudo-random order in which the search for a width proposes rows. None is a fixed order.
     callback : callable or None, default=None
-        Called with each `isbor._core.trace.Step`. If it raises, the estimator stays as it was.
+        Called with each `isbor.Step`. If it raises, the estimator stays as it was.
     verbose : int, default=0
         1 writes a line an update to standard error, 2 a line a function that leaves.
 

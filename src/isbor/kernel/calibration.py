@@ -28,7 +28,7 @@ from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import expand, streamed
 from isbor.inference.mode import find_mode, starting_thresholds
 from isbor.kernel.kernels import CutScore, Kernel
-from isbor.prediction.latent import Latent
+from isbor.model.latent import Latent
 
 __all__ = ["Calibration", "calibrate", "cross_fitted_scores"]
 

@@ -7,8 +7,8 @@ from isbor._core.parallel import Workers
 from isbor._core.types import BoolArray, FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.mode import starting_thresholds
+from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions, RowDictionary
-from isbor.prediction.sparse import SparseModel, fit_weights
 
 __all__ = ["INITIAL_FUNCTIONS", "INITIAL_REACH", "enlarged_model", "initial_model", "refit", "start_from"]
 
@@ -51,7 +51,7 @@ def refit(rows: TrainingRows, dictionary: RowDictionary, model: SparseModel, wor
 
 def enlarged_model(rows: TrainingRows, model: SparseModel, fresh: Functions, workers: Workers) -> SparseModel:
     """Return the model with other functions added under weak priors: a place to restart from."""
-    spread = float(np.std(model.functions(rows.head(1000).X) @ model.mode.weights))
+    spread = float(np.std(model.functions(rows.reference.X) @ model.mode.weights))
     fresh, alpha = _weakly_held(fresh, _RESTART_REACH * max(spread, 1.0), rows)
     return fit_weights(
         rows,
@@ -65,6 +65,6 @@ def enlarged_model(rows: TrainingRows, model: SparseModel, fresh: Functions, wor
 
 def _weakly_held(functions: Functions, reach: float, rows: TrainingRows) -> tuple[Functions, FloatArray]:
     """Return the functions that are more than constants, and precisions that let each reach so far."""
-    size = np.square(functions(rows.head(1000).X)).mean(axis=0)
+    size = np.square(functions(rows.reference.X)).mean(axis=0)
     varying: BoolArray = size > 1e-14
     return functions.take(varying), size[varying] / reach**2

@@ -5,8 +5,8 @@ The dictionary is all functions that there are, so it is searched:
     propose many → keep and improve the best → one pass of moves → repeat; delete; move all functions; repeat
 
 Such rounds go on until one raises the objective by little. Where rows are many, the first rounds run on a
-stratified sample; then the sample grows by a constant factor a stage, as in `isbor.search.gram`. Beyond some
-ten thousand rows what is left to gain by moving functions is little, and a stage is a few passes.
+stratified sample, which then grows by a constant factor a stage, as in `isbor.search.solvers.gram`. Beyond
+some ten thousand rows little is left to gain by moving functions, and a stage is a few passes.
 
 **Growing is cheap, staying is not.** A function that is worth its price may need others to show it, which a
 greedy move does not see. So in the passes of a round functions pay a small share of the size prior and know
@@ -28,13 +28,13 @@ from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.noise import fit_noise, noise_scale_at_rows
+from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions
-from isbor.prediction.sparse import SparseModel, fit_weights
-from isbor.search.adaptive.ascent import move_functions
 from isbor.search.adaptive.gains import Directions, Gains, best_candidates
 from isbor.search.adaptive.proposals import Proposals
-from isbor.search.passes import PassSettings, one_pass, shrink
+from isbor.search.ascent import move_functions
 from isbor.search.recorder import Recorder
+from isbor.search.solvers.passes import PassSettings, one_pass, shrink
 from isbor.search.starts import INITIAL_FUNCTIONS, start_from
 
 __all__ = ["AdaptiveSettings", "search_functions"]

@@ -1,9 +1,9 @@
 """The basis families that a model can be made from, the simplest first.
 
 ======  ===========================================================================================
-rbf     rows as centres, one width: the paper's model (`isbor.search.rbf`)
-ard     rows as centres, one scale for each feature, shared by all functions (`isbor.search.ard`)
-mixed   functions with centres and metrics of their own, an average of searches (`isbor.search.mixed`)
+rbf     rows as centres, one width: the paper's model
+ard     rows as centres, one scale for each feature, shared by all functions
+mixed   functions with centres and metrics of their own, an average of searches
 ======  ===========================================================================================
 
 A family is a function that fits a model to a training set. To add one: write it in a module of its own, name
@@ -17,9 +17,9 @@ from typing import Protocol
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Stage
 from isbor.data.training import TrainingSet
-from isbor.search.ard import fit_ard
-from isbor.search.mixed import fit_mixed
-from isbor.search.rbf import fit_rbf
+from isbor.search.families.ard import fit_ard
+from isbor.search.families.mixed import fit_mixed
+from isbor.search.families.rbf import fit_rbf
 from isbor.search.result import Family, SearchResult
 from isbor.search.settings import SearchSettings
 

@@ -16,12 +16,12 @@ from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.evidence import Move, WeightPosterior, best_move, rounding_floor
 from isbor.inference.mode import posterior_precision
+from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions, RowDictionary
 from isbor.model.likelihood import edges, ordinal_probit, scatter_edges
-from isbor.prediction.sparse import SparseModel, fit_weights
 from isbor.search.recorder import Recorder
-from isbor.search.restarts import with_restarts
 from isbor.search.settings import SolverSettings
+from isbor.search.solvers.restarts import with_restarts
 from isbor.search.starts import initial_model
 
 __all__ = ["solve_sequential"]

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from isbor._core.linalg import UnresolvedError
@@ -22,8 +21,8 @@ from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import columns_of, expand
 from isbor.inference.gradient import EvidenceGradient, evidence_gradient
 from isbor.inference.mode import Mode, find_mode, log_evidence
+from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions
-from isbor.prediction.sparse import SparseModel, fit_weights
 
 __all__ = ["move_functions", "share_metric", "typical_widths"]
 
@@ -87,8 +86,7 @@ def share_metric(
     Scales are the same for all functions; `group`, (d,), is the number of each column's group.
     """
     functions = model.functions
-    varying: NDArray[np.bool_] = np.ptp(rows.head(1000).X, axis=0) > 0
-    numbers = np.unique(group[varying])  # groups of constant columns alone stay as they are
+    numbers = np.unique(group[rows.varying])  # groups of constant columns alone stay as they are
     free = np.isin(group, numbers)
     parameter = np.searchsorted(numbers, group[free])
 

@@ -2,7 +2,7 @@
 
     propose → expand (one pass) → moves while they gain → mode of (w, b) → repeat
 
-`isbor.search.passes` has the pass; here is what is proposed, on which rows and for how long. A pass
+`isbor.search.solvers.passes` has the pass; here is what is proposed, on which rows and for how long. A pass
 proposes other rows as centres than the last.
 
 Passes come in stages. The first runs without a size prior: functions that gain little by themselves
@@ -20,12 +20,12 @@ from isbor._core.parallel import Workers
 from isbor._core.trace import StopReason
 from isbor._core.types import IntArray
 from isbor.data.rows import TrainingRows
+from isbor.inference.sparse import SparseModel
 from isbor.model.basis import RowDictionary
-from isbor.prediction.sparse import SparseModel
-from isbor.search.passes import PassSettings, one_pass, shrink
 from isbor.search.recorder import Recorder
-from isbor.search.restarts import with_restarts
 from isbor.search.settings import SolverSettings
+from isbor.search.solvers.passes import PassSettings, one_pass, shrink
+from isbor.search.solvers.restarts import with_restarts
 from isbor.search.starts import initial_model, refit
 
 __all__ = ["solve_gram"]
