@@ -137,8 +137,10 @@ def _of_study(name: str) -> Make:
 
 
 _PAPER = "benchmarks.studies:PAPER"
+_SHOWN = [model.name for model in studies.PAPER.models if model != studies.FEW]
 TABLES: dict[str, tuple[str, Sequence[str] | None, Make]] = {
-    "headline": (_PAPER, [model.name for model in studies.PAPER.models if model != studies.FEW], headline),
+    "headline": (_PAPER, _SHOWN, headline),
+    "headline-70-30": ("benchmarks.studies:SEVENTY", _SHOWN, headline),
     "reliability": (_PAPER, ["isbor"], reliability),
     "saddle": ("benchmarks.studies:SADDLE", None, by_quantity),
     **{

@@ -3,11 +3,10 @@
 Source: Demšar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from isbor._core.types import FloatArray
 from isbor.experiments.reporting.figures.style import (
@@ -17,6 +16,7 @@ from isbor.experiments.reporting.figures.style import (
     house_style,
     text_width,
 )
+from isbor.experiments.reporting.significance import Friedman
 from isbor.plots.common import shorten
 
 if TYPE_CHECKING:
@@ -39,27 +39,15 @@ _SMALL = FONT_SIZE - 1
 
 
 @house_style()
-def critical_difference_figure(
-    models: Sequence[str],
-    mean_ranks: ArrayLike,
-    critical_difference: float | None,
-    groups: Sequence[Sequence[str]],
-    n_tasks: int,
-) -> "Figure":
-    """Draw mean ranks on an axis, best at the left.
+def critical_difference_figure(found: Friedman, titles: Mapping[str, str]) -> "Figure":
+    """Draw mean ranks on an axis, best at the left, with bars that join models which do not differ.
 
     Parameters
     ----------
-    models : sequence of str
-        At least 2 different names.
-    mean_ranks : array-like of shape (n_models,)
-        Their mean ranks, 1 the best.
-    critical_difference : float or None
-        Smallest significant difference of two mean ranks, drawn as a ruler. None: no ruler.
-    groups : sequence of sequences of str
-        Models without significant differences. A bar joins each group of two or more.
-    n_tasks : int
-        Number of tasks.
+    found : Friedman
+        Mean ranks and critical difference.
+    titles : mapping of str to str
+        Titles of the models by name.
 
     Returns
     -------
@@ -68,9 +56,11 @@ def critical_difference_figure(
     """
     from matplotlib.figure import Figure
 
-    ranks = _read_ranks(models, mean_ranks, critical_difference)
-    bars = _stacked_bars(_group_ranks(models, ranks, groups))
-    labels = [shorten(name, NAME_LENGTH) for name in models]
+    models, n_tasks, critical_difference = found.models, found.n_tasks, found.critical_difference
+    ranks = np.array(found.mean_ranks)
+    rank_of = dict(zip(models, ranks, strict=True))
+    bars = _stacked_bars([np.sort([rank_of[name] for name in group]) for group in found.groups()])
+    labels = [shorten(titles[name], NAME_LENGTH) for name in models]
     order = np.argsort(ranks, kind="stable").tolist()
     half = (len(order) + 1) // 2
     # Outermost first, so that no stem crosses a name.
@@ -86,14 +76,11 @@ def critical_difference_figure(
     )
     left_width = max(left_width, _GAP + text_width("best") + _MARGIN)
     right_width = max(right_width, _GAP + text_width("worst") + _MARGIN)
-    if critical_difference is not None:
-        beyond = (
-            critical_difference / unit + _GAP + text_width(_ruler_label(critical_difference), _SMALL) - span
-        )
-        right_width = max(right_width, beyond + _MARGIN)
+    ruler = critical_difference / unit + _GAP + text_width(_ruler_label(critical_difference), _SMALL)
+    right_width = max(right_width, ruler - span + _MARGIN)
     width = max(left_width + span + right_width, text_width(title, TITLE_SIZE) + 2 * _MARGIN)
     first_row = _BAR_Y + _BAR * (1 + max((level for _, level in bars), default=-1)) + 0.5 * _ROW
-    title_y = (_NUMBER_Y if critical_difference is None else _RULER_Y) - _TITLE_ABOVE
+    title_y = _RULER_Y - _TITLE_ABOVE
     top, bottom = title_y - 0.14, first_row + _ROW * (half - 1) + 0.6 * _ROW
 
     figure = Figure(figsize=(width, bottom - top))
@@ -102,8 +89,7 @@ def critical_difference_figure(
     ax.set(xlim=(1.0, len(models)), ylim=(bottom, top))
     ax.set_axis_off()
     _draw_axis(ax, len(models), _GAP * unit)
-    if critical_difference is not None:
-        _draw_ruler(ax, critical_difference, _GAP * unit)
+    _draw_ruler(ax, critical_difference, _GAP * unit)
     for side, axis_end, outwards in ((left, 1.0, -unit), (right, float(len(models)), unit)):
         end, alignment = axis_end + _STUB * outwards, "right" if outwards < 0 else "left"
         number, name = end + _GAP * outwards, end + (number_width + 2.5 * _GAP) * outwards
@@ -117,37 +103,6 @@ def critical_difference_figure(
     for joined, level in bars:
         _draw_bar(ax, joined, _BAR_Y + level * _BAR, _OVERHANG * unit)
     return figure
-
-
-def _read_ranks(
-    models: Sequence[str], mean_ranks: ArrayLike, critical_difference: float | None
-) -> FloatArray:
-    n_models = len(models)
-    if n_models < 2 or len(set(models)) < n_models:
-        raise ValueError(f"models is {list(models)}; at least 2 different names are needed.")
-    ranks = np.asarray(mean_ranks, dtype=np.float64)
-    # NaN fails this; the tolerance is for rounding.
-    if ranks.shape != (n_models,) or not np.all((ranks >= 1 - 1e-9) & (ranks <= n_models + 1e-9)):
-        raise ValueError(
-            f"mean_ranks is {ranks.tolist()}; one rank between 1 and {n_models} for each of the {n_models} "
-            "models is needed. Rank the models on each task, 1 is best, and average over the tasks."
-        )
-    if critical_difference is not None and not 0 < critical_difference < np.inf:
-        raise ValueError(
-            f"critical_difference is {critical_difference}; it must be positive, or None for no ruler."
-        )
-    return ranks
-
-
-def _group_ranks(
-    models: Sequence[str], ranks: FloatArray, groups: Sequence[Sequence[str]]
-) -> list[FloatArray]:
-    """Return the sorted ranks of each group of two or more."""
-    rank_of = dict(zip(models, ranks, strict=True))
-    unknown = [name for group in groups for name in group if name not in rank_of]
-    if unknown:
-        raise ValueError(f"groups names the model {unknown[0]!r}; it must be one of {list(models)}.")
-    return [np.sort([rank_of[name] for name in group]) for group in groups if len(group) > 1]
 
 
 def _stacked_bars(groups: list[FloatArray]) -> list[tuple[FloatArray, int]]:

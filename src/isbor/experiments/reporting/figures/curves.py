@@ -54,8 +54,8 @@ class Reference:
     """A reference line."""
 
     label: str
-    y: float | FloatArray
-    x: FloatArray | None = None  # None: y is constant
+    x: FloatArray
+    y: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +88,6 @@ def likelihood_figure(thresholds: Sequence[float] = (-1.5, 0.0, 1.5), sigma: flo
     from matplotlib.figure import Figure
 
     b = np.asarray(thresholds, dtype=np.float64)
-    if b.ndim != 1 or len(b) == 0 or not (np.all(np.isfinite(b)) and np.all(np.diff(b) > 0) and sigma > 0):
-        raise ValueError(
-            f"thresholds is {b.tolist()} and sigma is {sigma}; one or more ascending thresholds and a "
-            "positive sigma are needed."
-        )
     f = np.linspace(b[0] - _REACH * sigma, b[-1] + _REACH * sigma, 401)
     panels: dict[str, Callable[[Derivatives], FloatArray]] = {
         "ln p(y | f)": lambda at: at.log_p,
@@ -126,7 +121,6 @@ def curves_figure(
     xlabel: str,
     ylabel: str,
     title: str = "",
-    log_x: bool = False,
     log_y: bool = False,
     reference: Reference | None = None,
     models: Sequence[str] | None = None,
@@ -139,8 +133,8 @@ def curves_figure(
         By name of the model.
     xlabel, ylabel, title : str
         Texts of the figure.
-    log_x, log_y : bool
-        Whether an axis is logarithmic.
+    log_y : bool
+        Whether the y-axis is logarithmic, as the x-axis is.
     reference : Reference or None
         Drawn as a dashed line.
     models : sequence of str or None
@@ -157,11 +151,10 @@ def curves_figure(
     figure = Figure(figsize=(5.2 + _legend_width(names), max(3.7, 0.2 * len(names))), layout="constrained")
     ax = figure.subplots()
     # Set before drawing, so that the limits ignore values of zero or less.
-    ax.set(xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
+    ax.set(xscale="log", yscale="log" if log_y else "linear")
     handles: list[tuple[Any, str]] = []
     for name, style in styles.items():
         curve = curves[name]
-        _check_lengths(name, {"x": curve.x, "mean": curve.mean, "low": curve.low, "high": curve.high})
         ax.fill_between(curve.x, curve.low, curve.high, color=style.colour, alpha=0.13, linewidth=0)
         # A point without neighbours has no band.
         ax.vlines(curve.x, curve.low, curve.high, color=style.colour, alpha=0.5, linewidth=0.8)
@@ -169,10 +162,7 @@ def curves_figure(
         handles.append((line, style.label))
     if reference is not None:
         dashes: dict[str, Any] = {"color": "0.25", "linestyle": "--", "linewidth": 1.2, "zorder": 1.5}
-        if reference.x is None:
-            line = ax.axhline(float(np.asarray(reference.y)), **dashes)
-        else:
-            (line,) = ax.plot(reference.x, np.asarray(reference.y), **dashes)
+        (line,) = ax.plot(reference.x, reference.y, **dashes)
         handles.append((line, reference.label))
     draw_grid(ax)
     for axis, text in ((ax.xaxis, xlabel), (ax.yaxis, ylabel)):
@@ -212,7 +202,6 @@ def calibration_figure(
     handles: list[tuple[Any, str]] = []
     for name, style in styles.items():
         bins = curves[name]
-        _check_lengths(name, {"count": bins.count, "predicted": bins.predicted, "observed": bins.observed})
         held = np.flatnonzero(bins.count)
         (line,) = ax.plot(bins.predicted[held], bins.observed[held], **style.line_settings)
         handles.append((line, style.label))
@@ -231,12 +220,6 @@ def calibration_figure(
 
 def _legend_width(names: Sequence[str]) -> float:
     return _LEGEND_EXTRA + max(text_width(name) for name in names)
-
-
-def _check_lengths(name: str, arrays: Mapping[str, FloatArray | IntArray]) -> None:
-    shapes = {part: np.shape(array) for part, array in arrays.items()}
-    if len(set(shapes.values())) > 1 or any(len(shape) != 1 for shape in shapes.values()):
-        raise ValueError(f"The arrays of {name!r} have shapes {shapes}; one common length is needed.")
 
 
 def _write_plain_numbers(axis: "Axis") -> None:

@@ -43,15 +43,8 @@ def study_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
         figures |= _error_figure(results)
     found = friedman_of(results)
     if found is not None:
-        title = {model.name: model.title for model in experiment.models}
         figures["critical-differences"] = (
-            critical_difference_figure(
-                [title[name] for name in found.models],
-                found.mean_ranks,
-                found.critical_difference,
-                [[title[name] for name in group] for group in found.groups()],
-                found.n_tasks,
-            ),
+            critical_difference_figure(found, {model.name: model.title for model in experiment.models}),
             f"Mean ranks over {found.n_tasks} data sets; models joined by a bar do not differ at level "
             f"{found.level:g} (Nemenyi).",
         )
@@ -107,7 +100,6 @@ def _size_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
                 xlabel="training rows",
                 ylabel="mean absolute error",
                 title="Error on the other rows",
-                log_x=True,
                 log_y=_has_logarithm(error),
                 reference=reference,
                 models=titles,
@@ -120,7 +112,6 @@ def _size_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
                 xlabel="training rows",
                 ylabel="seconds of search and fit",
                 title="Running time",
-                log_x=True,
                 log_y=_has_logarithm(time),
                 models=titles,
             ),
@@ -163,7 +154,7 @@ def _true_score(results: Results) -> Reference | None:
         ]
         rows.append(task.scheme.train)
         errors.append(np.mean([wrong[test].mean() for test in tests]))
-    return Reference("true score", np.array(errors), np.array(rows, dtype=np.float64))
+    return Reference("true score", np.array(rows, dtype=np.float64), np.array(errors))
 
 
 def _calibration_bins(results: Results) -> dict[str, CalibrationBins]:

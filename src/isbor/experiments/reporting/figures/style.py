@@ -102,14 +102,6 @@ def model_styles(shown: Iterable[str], models: Sequence[str] | None) -> dict[str
     """
     shown = list(dict.fromkeys(shown))
     order = shown if models is None else list(models)
-    if not shown:
-        raise ValueError("There is no model to draw.")
-    unknown = [name for name in shown if name not in order]
-    if unknown:
-        raise ValueError(
-            f"The figure shows model {unknown[0]!r}, but models={order}; pass all models of the report, or "
-            "None."
-        )
     return {name: model_style(name, position) for position, name in enumerate(order) if name in shown}
 
 

@@ -109,8 +109,8 @@ def to_rich(table: Table) -> rich.table.Table:
     return shown
 
 
-def to_markdown(table: Table, *, heading: int = 2) -> str:
-    """Return a heading of that level, the table and its notes: **best**, *second*."""
+def to_markdown(table: Table) -> str:
+    """Return a heading, the table and its notes: **best**, *second*."""
     lines = [[_markdown(name) for name in table.header]]
     for row in table.rows:
         lines.append([_around(_markdown(entry.text), _MARKDOWN_MARK[entry.mark]) for entry in row])
@@ -128,7 +128,7 @@ def to_markdown(table: Table, *, heading: int = 2) -> str:
     rule = line(
         "-" * width if k < table.n_text else "-" * (width - 1) + ":" for k, width in enumerate(widths)
     )
-    title = [f"{'#' * heading} {_markdown(table.title)}"] if table.title else []
+    title = [f"## {_markdown(table.title)}"] if table.title else []
     body = "\n".join([aligned(lines[0]), rule, *map(aligned, lines[1:])])
     return "\n\n".join([*title, body, *map(_markdown, table.notes)]) + "\n"
 
