@@ -16,7 +16,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from isbor.datasets import make_saddle, saddle_labels
 from isbor.experiments import (
     CATALOGUE,
-    BenchmarkData,
     Experiment,
     Holdout,
     Model,
@@ -67,14 +66,6 @@ def test_sizes_of_one_data_set_are_drawn_as_curves():
     expected = [np.mean([wrong[order[n : n + 60]].mean() for order in orders]) for n in sizes]
     (reference,) = (line for line in error.get_lines() if line.get_linestyle() == "--")
     assert_allclose(reference.get_ydata(), expected)
-
-
-def test_errors_of_zero_need_no_logarithm():
-    tasks = tuple(Task(f"n{n}", f"N {n}", BenchmarkData("bs"), Holdout(n)) for n in (50, 100))
-    errors = {(task.name, model): [0.0, 0.0] for task in tasks for model in "ab"}
-    study = experiment(models=(A, B), tasks=tasks, splits=2)
-    (ax,) = study_figures(results_of(study, errors))["mae"][0].axes
-    assert ax.get_yscale() == "linear"
 
 
 def test_other_tasks_are_drawn_split_by_split():
@@ -349,13 +340,3 @@ def test_the_page_says_how_each_model_was_tuned():
     assert study.how_tuned() in page.of("p")
     everything = page_of(results_of(replace(study, search=Search(give_up=math.inf)), {}))
     assert any("“mae” on all training rows. The seed" in text for text in everything.of("p"))
-
-
-def test_limits_that_differ_are_counted_on_the_page():
-    study = experiment(models=(A, B), tasks=(ONE,), splits=1)
-    limits = {"a": {"seconds": 7200.0, "memory": 8.0}, "b": {"seconds": 9.0, "memory": 1.0}}
-    results = results_of(
-        study, {("t1", "a"): [0.1], ("t1", "b"): [0.1]}, limits=lambda job: limits[job.model.name]
-    )
-    shown = "at most 2 h and 8 GB (1 jobs) or 9 s and 1 GB (1 jobs)"
-    assert any(shown in text for text in page_of(results).of("p"))

@@ -9,7 +9,6 @@ from scipy import stats
 
 from isbor.experiments import CATALOGUE, BenchmarkData, Experiment, Holdout, Results, Saddle, Task
 from isbor.experiments.reporting.tables.difference_tables import friedman_of
-from isbor.experiments.reporting.tables.paper import PAPER_MAE, PAPER_SECONDS, PAPER_VECTORS
 from isbor.experiments.reporting.tables.study import TABLE_NAMES, study_tables
 from isbor.experiments.reporting.tables.table import Entry
 from tests.experiments.samples import (
@@ -392,13 +391,3 @@ def test_other_data_do_not_stand_beside_the_paper():
         (paper_study().only(["trees"]), {("bs", "trees"): [0.1]}),
     ):
         assert "paper" not in study_tables(results_of(study, errors))
-
-
-def test_the_papers_numbers_are_complete():
-    sets = ("bs", "swd", "marketing", "bank", "computer", "calhouse", "census")
-    assert set(PAPER_MAE) == set(PAPER_SECONDS) == {"kdlor", "gpor", "svor", "sbor", "isvor", "isbor-cv"}
-    for published in (PAPER_MAE, PAPER_SECONDS, PAPER_VECTORS):
-        assert tuple(published["isbor-cv"]) == sets
-        # Unfinished runs have neither an error nor a time.
-        for name, values in published.items():
-            assert values.keys() == PAPER_MAE[name].keys()

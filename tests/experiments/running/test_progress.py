@@ -108,17 +108,6 @@ def test_the_time_left_in_words(seconds, words):
     assert any(line.endswith(words) for line in shown(screen))
 
 
-def test_many_tasks_fit_on_a_screen():
-    tasks = tuple(replace(ONE, name=f"t{k}", title=f"Task {k}") for k in range(28))
-    screen = console(force_terminal=True, height=60)
-    with LiveProgress(experiment(models=(A,), tasks=tasks), {}, 1, screen):
-        pass
-    picture = shown(screen)
-    assert any(line.startswith("Task 24 ") for line in picture)
-    assert not any(line.startswith("Task 25 ") for line in picture)
-    assert "and 3 more" in picture
-
-
 def test_jobs_may_start_and_end_while_the_table_is_drawn():
     study = experiment(models=(A,), tasks=(ONE,), splits=200)
     progress = LiveProgress(study, {}, 1, console(force_terminal=True))
