@@ -11,9 +11,10 @@ separated.
 The scores must be those of rows that the machine has not seen: its own training rows lie at the margin or
 beyond because they were put there. So the rows of each class are dealt out to a few folds, and each fold is
 scored by a machine fitted to the others. A class of fewer rows than folds is held out in as many folds as
-it has rows; **the only row of a class is never held out**, since without it its threshold could not be
-learned: its score is that of the machine of all rows. Machines of different folds may differ by a constant,
-which thresholds take up; so scores are compared after the mean of their machine's thresholds is subtracted.
+it has rows; **the only row of a class is never held out**, nor rows without which the class would weigh next
+to nothing, since its threshold could not be learned: their score is that of the machine of all rows. Machines
+of different folds may differ by a constant, which thresholds take up; so scores are compared after the mean
+of their machine's thresholds is subtracted.
 """
 
 from collections.abc import Callable
@@ -33,6 +34,7 @@ from isbor.model.latent import Latent
 __all__ = ["Calibration", "calibrate", "cross_fitted_scores"]
 
 _REACH = 30.0  # prior standard deviation of the slope, for scores of unit standard deviation
+_NEGLIGIBLE = 1e-12  # share of the weight of all rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def cross_fitted_scores(
     n_folds: int,
 ) -> FloatArray:
     """Return each row's score by a machine that has not seen it, in line with the thresholds of the whole."""
-    fold = fold_numbers(rows.y, n_folds)
+    fold = _folds(rows, n_folds)
     level = float(whole.thresholds.mean())
     score = np.empty(len(rows))
     alone = np.flatnonzero(fold < 0)
@@ -101,3 +103,11 @@ def cross_fitted_scores(
         cut = fit(part)
         score[held_out] = kernel(rows.X[held_out], part) @ cut.coef - cut.thresholds.mean() + level
     return score
+
+
+def _folds(rows: TrainingRows, n_folds: int) -> IntArray:
+    """Return the fold in which each row is held out, -1 where too little of its class would be left."""
+    fold = fold_numbers(rows.y, n_folds)
+    part = rows.y * n_folds + np.maximum(fold, 0)
+    left = np.bincount(rows.y, rows.weight)[rows.y] - np.bincount(part, rows.weight)[part]
+    return np.where(left < _NEGLIGIBLE * rows.total_weight, -1, fold)
