@@ -1,4 +1,4 @@
-"""Which basis functions: selection by evidence, the width, and the family of functions.
+"""Search for basis functions: selection by evidence, choice of the width and of the basis family.
 
-May import `isbor.prediction` and what stands below it; knows nothing of `isbor.kernel` and `isbor.gp`.
+May import `isbor.prediction` and the packages below it, but not `isbor.kernel` and `isbor.gp`.
 """

@@ -1,11 +1,10 @@
-"""Move centres and metrics of the active functions up the gradient of the log evidence.
+"""Gradient ascent of the log evidence in the centres and metrics of the active functions.
 
-Selection chooses among functions that were proposed; here those chosen are improved, all at once, together
-with their prior precisions, by L-BFGS. Scales move in their logarithms, centres in units of the function's
-own width, so that one step length suits all. A feature that a function does not use stays unused.
+Selection chooses among proposed functions. Here the chosen functions are improved together with their prior
+precisions, all at once, by L-BFGS. The parameters are the logarithms of scales, and centres in units of the
+width of the function, so that one step length suits all. A feature that a function does not use stays unused.
 
-`share_metric` does the same for one metric that all functions have in common: automatic relevance
-determination.
+`share_metric` does the same for one metric shared by all functions (automatic relevance determination).
 """
 
 from collections.abc import Callable
@@ -26,13 +25,13 @@ from isbor.model.basis import Functions
 
 __all__ = ["move_functions", "share_metric", "typical_widths"]
 
-_MEMORY = 20  # pairs of steps and gradients that L-BFGS keeps
-_TOO_FAR = 30.0  # a parameter beyond that is a line search gone astray
-_REFUSED = 1e12
+_MEMORY = 20  # pairs of steps and gradients stored by L-BFGS
+_TOO_FAR = 30.0  # a line search with larger parameters has failed
+_REFUSED = 1e12  # objective value that makes the line search turn back
 
 
 def typical_widths(functions: Functions) -> FloatArray:
-    """Return the distance over which each function changes along each feature, at most 2, (m, d)."""
+    """Return the typical distance over which each function varies along each feature, at most 2, (m, d)."""
     theta = np.abs(functions.metric)
     width = np.where(
         functions.ramp[:, None], 1.0 / np.maximum(theta, 0.3), np.sqrt(0.5 / np.maximum(theta, 0.1))
@@ -47,7 +46,7 @@ def move_functions(
     workers: Workers,
     noise_scale: FloatArray | None = None,
 ) -> SparseModel:
-    """Return the model with better centres, metrics and precisions, or as it was.
+    """Return the model with better centres, metrics and precisions, or the same model if none are found.
 
     `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
     """
@@ -81,12 +80,12 @@ def move_functions(
 def share_metric(
     rows: TrainingRows, model: SparseModel, group: IntArray, max_steps: int, workers: Workers
 ) -> SparseModel:
-    """Return the model with a better scale for each group of columns, or as it was.
+    """Return the model with better scales, or the same model if none are found.
 
-    Scales are the same for all functions; `group`, (d,), is the number of each column's group.
+    All functions share the scales. Columns with the same number in `group`, (d,), have the same scale.
     """
     functions = model.functions
-    numbers = np.unique(group[rows.varying])  # groups of constant columns alone stay as they are
+    numbers = np.unique(group[rows.varying])  # groups without varying columns are not changed
     free = np.isin(group, numbers)
     parameter = np.searchsorted(numbers, group[free])
 
@@ -105,7 +104,7 @@ def share_metric(
 
 @dataclass(slots=True)
 class _Latest:
-    """The last mode found: where the search for the next one starts."""
+    """The last mode found, from which the search for the next one starts."""
 
     weights: FloatArray
     thresholds: FloatArray
@@ -121,7 +120,7 @@ def _climb(
     workers: Workers,
     noise_scale: FloatArray | None = None,
 ) -> SparseModel:
-    """Raise the log evidence in the parameters that `apply` turns into functions, and in ln α."""
+    """Maximise the log evidence in ln α and in the parameters that `apply` maps to functions."""
     if not len(model) or not n_parameters:
         return model
     beta = model.mode.expansion.threshold_precision

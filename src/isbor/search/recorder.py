@@ -1,4 +1,4 @@
-"""The record of a search: each step it makes, handed to the callback as it is made."""
+"""Recording of a search: each step is stored and passed to the callback."""
 
 import threading
 from collections.abc import Sequence
@@ -17,29 +17,29 @@ __all__ = ["Recorder", "StoppedError"]
 
 
 class StoppedError(Exception):
-    """Another part of the same fit failed, or was interrupted."""
+    """Raised in one thread because another thread of the same fit failed or was interrupted."""
 
 
 @dataclass(slots=True)
 class Recorder:
-    """Collects the steps of a fit and hands each to the callback."""
+    """Stores the steps of a fit and passes each to the callback."""
 
     stage: Stage
-    source: IntArray  # the row of the user's table that each training row came from
+    source: IntArray  # row number of each training row in the user's table
     callback: Callback | None = None
-    earlier: tuple[Step, ...] = ()  # what led to the starting model
+    earlier: tuple[Step, ...] = ()  # steps that led to the starting model
     steps: list[Step] = field(default_factory=list)  # of the current run
     passes: int = 0
     runs: int = 0
-    stopped: threading.Event | None = None  # set from outside: the next step is not to be made
+    stopped: threading.Event | None = None  # if set by another thread, the next step raises StoppedError
 
     def begin_run(self, start: SparseModel, size_prior: float) -> None:
-        """Forget the steps of the last run and record the functions that a new one starts from."""
+        """Discard the steps of the last run and record the functions of the new starting model."""
         self.steps = []
         self.runs += 1
-        paid = np.cumsum(start.functions.cost).tolist()
+        cost = np.cumsum(start.functions.cost).tolist()
         for k, origin in enumerate(start.functions.origin):
-            self._emit("start", origin, 0.0, start.log_evidence, k + 1, paid[k], size_prior, start.n_rows)
+            self._emit("start", origin, 0.0, start.log_evidence, k + 1, cost[k], size_prior, start.n_rows)
 
     def record_pass(
         self,
@@ -49,35 +49,35 @@ class Recorder:
         after: SparseModel,
         size_prior: float,
     ) -> None:
-        """Record the moves of a pass and the mode it ended in."""
+        """Record the moves of a pass and the mode found after them."""
         self.passes += 1
         predicted = 0.0
         n_active = len(before)
-        paid = float(before.functions.cost.sum())
+        cost = float(before.functions.cost.sum())
         for move in moves:
             predicted += move.gain
             change = (move.kind == "add") - (move.kind == "delete")
             n_active += change
-            paid += change * float(candidates.cost[move.candidate])
-            evidence = before.objective(size_prior) + predicted + size_prior * paid
+            cost += change * float(candidates.cost[move.candidate])
+            evidence = before.objective(size_prior) + predicted + size_prior * cost
             origin = candidates.origin[move.candidate]
-            self._emit(move.kind, origin, move.gain, evidence, n_active, paid, size_prior, before.n_rows)
+            self._emit(move.kind, origin, move.gain, evidence, n_active, cost, size_prior, before.n_rows)
         self._record_model("mode", after, predicted, size_prior)
 
     def record_whole(
         self, kind: Literal["ascent", "noise"], before: SparseModel, after: SparseModel, size_prior: float
     ) -> None:
-        """Record a step that changed the model as a whole."""
+        """Record a step that changed all functions at once."""
         self._record_model(kind, after, after.log_evidence - before.log_evidence, size_prior)
 
     @property
     def all_steps(self) -> tuple[Step, ...]:
-        """What led to the starting model, and the steps of the current run."""
+        """The steps that led to the starting model, and those of the current run."""
         return (*self.earlier, *self.steps)
 
     def _record_model(self, kind: StepKind, model: SparseModel, gain: float, size_prior: float) -> None:
-        paid = float(model.functions.cost.sum())
-        self._emit(kind, -1, gain, model.log_evidence, len(model), paid, size_prior, model.n_rows)
+        cost = float(model.functions.cost.sum())
+        self._emit(kind, -1, gain, model.log_evidence, len(model), cost, size_prior, model.n_rows)
 
     def _emit(
         self,
@@ -86,7 +86,7 @@ class Recorder:
         gain: float,
         evidence: float,
         n_active: int,
-        paid: float,
+        cost: float,
         size_prior: float,
         n_rows: int,
     ) -> None:
@@ -96,7 +96,7 @@ class Recorder:
         number = self.passes + (before.pass_number if before else 0)
         run = self.runs + (before.run if before else 0)
         row = int(self.source[origin]) if origin >= 0 else -1
-        step = Step(kind, row, gain, evidence, n_active, paid, size_prior, number, n_rows, self.stage, run)
+        step = Step(kind, row, gain, evidence, n_active, cost, size_prior, number, n_rows, self.stage, run)
         self.steps.append(step)
         if self.callback is not None:
             self.callback(step)

@@ -1,4 +1,4 @@
-"""What a search returns: the model, and how it was found."""
+"""The result of a search: the model, and how it was found."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,11 +18,11 @@ Family: TypeAlias = Literal["rbf", "ard", "mixed"]
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """A fitted model of one basis family, or an average over families, and the record of the search."""
+    """A fitted model of one basis family, or an average of families, and the trace of the search."""
 
     families: tuple[Family, ...]
     model: Ensemble
-    gamma: float | FloatArray | None  # the common width or metric, if there is one
+    gamma: float | FloatArray | None  # the width or metric shared by all functions, if there is one
     steps: tuple[Step, ...]
     n_passes: int
     width_trials: tuple[WidthTrial, ...] = ()
@@ -47,7 +47,7 @@ class SearchResult:
 
 
 def _in_sequence(traces: Sequence[tuple[Step, ...]]) -> tuple[Step, ...]:
-    """Return the steps of all traces, their runs numbered through."""
+    """Concatenate the traces and number their runs consecutively."""
     steps: list[Step] = []
     for trace in traces:
         runs = max((step.run for step in steps), default=0)

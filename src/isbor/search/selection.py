@@ -1,13 +1,13 @@
-"""Which basis family, by cross-validated log predictive score.
+"""Selection of the basis family by the validation log score.
 
-Evidence ranks models within a family. Across families it does not: the more a family adapts to the rows, the
-more its evidence flatters it. So each family is fitted to a part of the rows and judged by the probability
-that it gives to the labels of the held-out rest: the validation log score.
+The evidence ranks models within a family, but not across families: it favours families that adapt more to the
+training rows. So each family is fitted to part of the rows and evaluated on the held-out rest. Its validation
+log score is the mean log probability of the held-out labels.
 
-Up to 2,500 rows, every row is held out once, in one of three folds. Families err on different rows, so their
-averages are compared as well, and of all that do about as well the simplest is selected. With more rows, one
-part is held out and the families are compared on a sample of the rest; there the most adaptive is selected,
-which gains most from the rows that the sample leaves out.
+Up to 2,500 rows, three-fold cross-validation is used. Families make their errors on different rows, so
+averages of families are compared as well. Of all candidates whose score is not clearly worse than the best,
+the simplest is selected. With more rows, one part is held out, and the families are compared on a sample of
+the rest. The most adaptive of these candidates is then selected, because it gains most from the full data.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,47 +32,47 @@ from isbor.search.settings import SearchSettings
 __all__ = ["FamilyTrial", "Selection", "select_families"]
 
 _FOLDS = 3
-_FOLDED_ROWS = 2500  # with more rows, one part is held out
-_COMPARED_ROWS = 2000  # that each family is then fitted to
-_HELD_OUT_ROWS = 4000
-_FEWEST_ROWS = 40  # with fewer, the simplest family is selected
-_FEWEST_OF_CLASS = 6  # rows; of a class with fewer none is held out
-_SHARED_METRIC_ROWS = 2500  # with more, the family "ard" is not tried
-_SEARCHED_COLUMNS = 1000  # with more, the family "mixed" is not tried
-# In standard errors of the difference between two log scores:
-_CLEARLY = 0.5  # from here on a better one is clearly so
-_HOPELESS = 4.0  # a family that lacks more after the first fold is given up
+_FOLDED_ROWS = 2500  # with more rows, one part is held out instead of cross-validation
+_COMPARED_ROWS = 2000  # training rows of each family in that case
+_HELD_OUT_ROWS = 4000  # validation rows in that case, at most
+_MIN_ROWS = 40  # with fewer, the simplest family is selected
+_MIN_ROWS_OF_CLASS = 6  # a smaller class is never held out
+_MAX_ARD_ROWS = 2500  # with more, the family "ard" is not tried
+_MAX_MIXED_COLUMNS = 1000  # with more, the family "mixed" is not tried
+# Limits on the difference between two validation log scores, in standard errors:
+_CLEARLY_WORSE = 0.5  # a larger difference is not ignored
+_GIVEN_UP = 4.0  # a family with a larger deficit after a fold is dropped
 
 
 @dataclass(frozen=True, slots=True)
 class FamilyTrial:
-    """One family, or an average of several, and its log score on held-out labels."""
+    """The validation log score of one family, or of an average of several."""
 
     families: tuple[Family, ...]
     log_score: float  # mean log probability of a held-out label, in nats
-    deficit: float  # difference to the best one's
+    deficit: float  # how much lower it is than the best one
     standard_error: float  # of the deficit
-    n_vectors: float  # on average over the fits
-    n_fits: int  # a family without a chance is given up after the first
+    n_vectors: float  # relevance vectors, on average over the fits
+    n_fits: int  # number of folds; fewer than the others if the family was dropped
 
     @property
     def basis(self) -> str:
-        """The families in words."""
-        return _in_words(self.families)
+        """Name of the family or average."""
+        return _name(self.families)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Selection:
-    """The families that were compared, and the one, or the average, that was selected."""
+    """The families that were compared, and the family or average that was selected."""
 
-    families: tuple[Family, ...]  # more than one are averaged
+    families: tuple[Family, ...]  # several families are averaged
     trials: tuple[FamilyTrial, ...]
     reason: str
 
     @property
     def basis(self) -> str:
-        """The selected families in words."""
-        return _in_words(self.families)
+        """Name of the selected family or average."""
+        return _name(self.families)
 
     def __str__(self) -> str:
         lines = [f"{self.basis}: {self.reason}"]
@@ -84,18 +84,18 @@ class Selection:
             line += f"{trial.n_vectors:9.1f}"
             lines.append(line + (f"{trial.n_fits:7}" if self._is_uneven else ""))
         if self._is_uneven:
-            lines.append("Deficits are on the folds shared with the best one.")
+            lines.append("Deficits are computed on the folds shared with the best.")
         return "\n".join(lines)
 
     __repr__ = __str__
 
     @property
     def _is_uneven(self) -> bool:
-        """Whether a family was given up, so that log scores are not of the same rows."""
+        """Whether a family was dropped, so that log scores are not of the same rows."""
         return len({trial.n_fits for trial in self.trials}) > 1
 
 
-def _in_words(families: Sequence[Family]) -> str:
+def _name(families: Sequence[Family]) -> str:
     """Return "rbf", or "rbf + mixed" for an average."""
     return " + ".join(families)
 
@@ -103,32 +103,32 @@ def _in_words(families: Sequence[Family]) -> str:
 def select_families(
     training: TrainingSet, settings: SearchSettings, workers: Workers, callback: Callback | None
 ) -> tuple[Selection, SearchResult | None]:
-    """Compare the families on held-out rows.
+    """Select the family, or average of families, with the best validation log score.
 
-    Return the selection, and where rows are many the winner's fit to a sample, to start from. Averages are
-    compared where rows are few and the number of functions has no limit that families would have to share.
+    Returns the selection and, if rows are many, the winner's fit to a sample as a start for the final fit.
+    Averages are compared only in cross-validation, and only if the number of functions is not limited.
     """
     rows = training.rows
     n = len(rows)
-    if n < _FEWEST_ROWS:
+    if n < _MIN_ROWS:
         return _simplest(f"{n} distinct rows are too few to compare families"), None
     if len(np.unique(rows.y[_in_large_classes(rows.y)])) < 2:
-        return _simplest(f"fewer than two classes have {_FEWEST_OF_CLASS} rows, to hold some out"), None
+        return _simplest(f"fewer than two classes have {_MIN_ROWS_OF_CLASS} rows"), None
     parts = list(_folds(rows) if n <= _FOLDED_ROWS else _one_part(rows))
     members = 2 if settings.n_members is None else settings.n_members
     quick = replace(settings, patience=0, n_members=members, preliminary=True)
     families = [family for family in FAMILIES if _is_tried(family, rows)]
-    most = len(FAMILIES) if len(parts) > 1 and settings.max_vectors == np.inf else 1
+    max_size = len(FAMILIES) if len(parts) > 1 and settings.max_vectors == np.inf else 1
     found: _Found = {}
     results: dict[Family, SearchResult] = {}
     for part in parts:
         of_part = replace(training, rows=replace(rows.take(part.train), weight=part.train_weight))
         test = of_part.with_unseen_categories(replace(rows.take(part.test), weight=part.test_weight))
         results = fit_families(families, of_part, quick, "selection", workers, callback)
-        for some in _averages(families, most):
+        for some in _averages(families, max_size):
             model = Ensemble.of_families([results[family].model for family in some], of_part.rows, workers)
             found.setdefault(some, []).append(_validate(model, test))
-        families = _hopeful(families, found)
+        families = _remaining(families, found)
     selection = _select(found, len(parts))
     if len(parts) > 1:
         return selection, None
@@ -137,37 +137,37 @@ def select_families(
 
 
 def _simplest(why: str) -> Selection:
-    """Return the selection where families cannot be compared."""
-    return Selection(("rbf",), (), f"{why}; this is the simplest.")
+    """Return the selection if families cannot be compared."""
+    return Selection(("rbf",), (), f"{why}; the simplest family is used.")
 
 
-def _averages(families: Sequence[Family], most: int) -> list[tuple[Family, ...]]:
-    """Return the families and the averages of up to so many of them, the simplest first.
+def _averages(families: Sequence[Family], max_size: int) -> list[tuple[Family, ...]]:
+    """Return the families and the averages of up to `max_size` of them, the simplest first.
 
-    What adapts more comes later, and is averaged with others later still.
+    They are ordered by their most adaptive family, then by the number of families.
     """
     order = list(FAMILIES)
-    some = (chosen for size in range(1, most + 1) for chosen in combinations(families, size))
+    some = (chosen for size in range(1, max_size + 1) for chosen in combinations(families, size))
     return sorted(some, key=lambda chosen: (order.index(chosen[-1]), len(chosen)))
 
 
 def _is_tried(family: Family, rows: TrainingRows) -> bool:
-    """Whether a family is worth its time: scales for many rows, or a search among many columns, may not be.
+    """Return whether a family is tried; "ard" and "mixed" take too long on large tables.
 
-    With one column its scale is the width.
+    With one column, "ard" is the same as "rbf".
     """
     n, d = rows.X.shape
-    limits = {"rbf": True, "ard": n <= _SHARED_METRIC_ROWS and d > 1, "mixed": d <= _SEARCHED_COLUMNS}
+    limits = {"rbf": True, "ard": n <= _MAX_ARD_ROWS and d > 1, "mixed": d <= _MAX_MIXED_COLUMNS}
     return bool(limits[family])
 
 
 @dataclass(frozen=True, slots=True)
 class _Validation:
-    """Log probabilities of held-out labels."""
+    """Log probabilities of the held-out labels of one fold."""
 
-    log_p: FloatArray
-    weight: FloatArray
-    n_functions: int
+    log_p: FloatArray  # (n,)
+    weight: FloatArray  # (n,)
+    n_functions: int  # of the model
 
 
 def _validate(model: Ensemble, rows: TrainingRows) -> _Validation:
@@ -176,7 +176,7 @@ def _validate(model: Ensemble, rows: TrainingRows) -> _Validation:
 
 
 def _compare(best: Sequence[_Validation], other: Sequence[_Validation]) -> tuple[float, float]:
-    """Return how much lower the second's mean log score is, and the standard error, on the rows of both."""
+    """Return the deficit of `other` in mean log score and its standard error, on the rows of both."""
     pairs = list(zip(best, other, strict=False))
     difference = np.concatenate([a.log_p - b.log_p for a, b in pairs])
     weight = np.concatenate([a.weight for a, _ in pairs])
@@ -185,7 +185,7 @@ def _compare(best: Sequence[_Validation], other: Sequence[_Validation]) -> tuple
     return deficit, float(np.sqrt(np.sum(share**2 * (difference - deficit) ** 2)))
 
 
-_Found: TypeAlias = dict[tuple[Family, ...], list[_Validation]]  # by fold
+_Found: TypeAlias = dict[tuple[Family, ...], list[_Validation]]  # one validation for each fold
 
 
 def _best(found: _Found) -> tuple[Family, ...]:
@@ -197,11 +197,11 @@ def _best(found: _Found) -> tuple[Family, ...]:
     return best
 
 
-def _hopeful(families: Sequence[Family], found: _Found) -> list[Family]:
-    """Return the families that may still win."""
+def _remaining(families: Sequence[Family], found: _Found) -> list[Family]:
+    """Return the families that are not too far behind the best to be selected."""
     best = _best(found)
-    lacks = {family: _compare(found[best], found[family,]) for family in families}
-    return [family for family, (deficit, error) in lacks.items() if deficit <= _HOPELESS * error]
+    deficits = {family: _compare(found[best], found[family,]) for family in families}
+    return [family for family, (deficit, error) in deficits.items() if deficit <= _GIVEN_UP * error]
 
 
 def _select(found: _Found, n_parts: int) -> Selection:
@@ -214,20 +214,20 @@ def _select(found: _Found, n_parts: int) -> Selection:
         n_vectors = float(np.mean([v.n_functions for v in validations]))
         trials.append(FamilyTrial(families, log_score, deficit, error, n_vectors, len(validations)))
     folded = n_parts > 1
-    # A family that adapts more gains more from the rows that a sample leaves out.
+    # On a sample, prefer the more adaptive family: it gains more from the full data.
     preferred = trials if folded else reversed(trials)
-    winner = next(trial for trial in preferred if trial.deficit <= _CLEARLY * trial.standard_error)
-    where = f"on held-out labels ({n_parts} folds)" if folded else "on held-out labels of a sample"
+    winner = next(trial for trial in preferred if trial.deficit <= _CLEARLY_WORSE * trial.standard_error)
+    where = f"on held-out rows ({n_parts} folds)" if folded else "on held-out rows"
     if winner.families == best:
-        reason = f"the best log score {where}."
+        reason = f"best log score {where}."
     else:
         advantage = "simpler" if folded else "more adaptive"
-        reason = f"{advantage} than {_in_words(best)}, whose log score {where} is not clearly better."
+        reason = f"{advantage} than {_name(best)}, whose log score {where} is not clearly better."
     return Selection(winner.families, tuple(trials), reason)
 
 
 class _Part(NamedTuple):
-    """Training rows and held-out rows, each with their weights."""
+    """Training rows and held-out rows, and their weights."""
 
     train: IntArray
     train_weight: FloatArray
@@ -236,9 +236,10 @@ class _Part(NamedTuple):
 
 
 def _folds(rows: TrainingRows) -> Iterator[_Part]:
-    """Yield the parts of each fold.
+    """Yield the training and held-out rows of each fold.
 
-    A row that stands for several equal ones is dealt out like them: some may be held out while others stay.
+    With integer weights, a row of weight w counts as w equal rows, some of which may be held out while others
+    stay in training.
     """
     whole = bool((rows.weight == np.round(rows.weight)).all())
     units = rows.weight if whole else np.ones(len(rows))
@@ -259,6 +260,6 @@ def _one_part(rows: TrainingRows) -> Iterator[_Part]:
 
 
 def _in_large_classes(y: IntArray) -> BoolArray:
-    """Return which rows may be held out: a class must stay in training."""
+    """Return which rows may be held out: those of classes large enough to stay in training."""
     counts = np.bincount(y)
-    return counts[y] >= _FEWEST_OF_CLASS
+    return counts[y] >= _MIN_ROWS_OF_CLASS

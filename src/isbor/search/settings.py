@@ -1,4 +1,4 @@
-"""How a search is to be made: what the user asks for, and what a solver needs of it."""
+"""Settings of a search: those of the estimator, and those of a solver."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -17,20 +17,20 @@ __all__ = ["SearchSettings", "Solver", "SolverSettings"]
 
 @dataclass(frozen=True, slots=True)
 class SolverSettings:
-    """How a solver with rows as centres spends its time."""
+    """Settings of a solver for functions centred on training rows."""
 
-    size_prior: float = 2.0  # nats a function
-    tol: float = 1e-2  # nats; smaller gains are not worth a move or a pass
+    size_prior: float = 2.0  # nats per function
+    tol: float = 1e-2  # nats; a move or pass that gains less ends the search
     max_iter: int = 1000  # passes, moves or updates
     max_vectors: float = np.inf
     n_candidates: int = 200  # proposed in each pass
-    first_rows: int = 4000  # rows of the first stages; all levels must be among them
-    patience: int = 2  # unsuccessful restarts in a row before the search is given up
-    growth: int = 8  # factor by which the rows grow from stage to stage
+    first_rows: int = 4000  # rows of the first phases; must include all levels
+    patience: int = 2  # unsuccessful restarts in a row after which the search ends
+    growth: int = 8  # factor by which the number of rows grows from phase to phase
 
 
 class Solver(Protocol):
-    """Selects functions centred on rows, all of one metric."""
+    """A function that selects basis functions centred on rows, all with one metric."""
 
     def __call__(
         self,
@@ -41,14 +41,14 @@ class Solver(Protocol):
         workers: Workers,
         recorder: Recorder,
     ) -> tuple[SparseModel, StopReason]:
-        """Return the model found, and why the search ended. Without a start the solver makes its own."""
+        """Return the model found, and why the search ended. If `start` is None, the solver makes its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """How a model is to be fitted, whatever its basis family; the parameters of the estimator."""
+    """Settings of a fit, for all basis families: the parameters of the estimator."""
 
-    gamma: float | None  # None: by evidence
+    gamma: float | None  # None: chosen by evidence
     size_prior: float
     solver: Literal["gram", "sequential", "batch"]
     n_candidates: int | None  # None: all rows
@@ -56,18 +56,18 @@ class SearchSettings:
     patience: int
     max_iter: int
     max_vectors: float  # infinite: no limit
-    n_members: int | None  # None: two, or more where that is worth the time
+    n_members: int | None  # None: chosen automatically
     seed: int
-    varying_noise: bool = True  # where the family knows of it
-    preliminary: bool = False  # another fit is to follow: a short search will do
+    varying_noise: bool = True  # used by the family "mixed" only
+    preliminary: bool = False  # a short search, because another fit follows
 
     @property
     def has_automatic_size(self) -> bool:
-        """Whether a committee may be as large as is worth the time."""
+        """Whether the number of committee members is chosen automatically."""
         return self.n_members is None and self.max_vectors == np.inf
 
     def for_solver(self, rows: TrainingRows) -> SolverSettings:
-        """Return the settings of a solver for these rows."""
+        """Return the solver's settings for these rows."""
         return SolverSettings(
             size_prior=self.size_prior,
             tol=self.tol,

@@ -1,4 +1,4 @@
-"""Models to start a search from."""
+"""Starting models for a search."""
 
 import numpy as np
 
@@ -12,27 +12,28 @@ from isbor.model.basis import Functions, RowDictionary
 
 __all__ = ["INITIAL_FUNCTIONS", "INITIAL_REACH", "enlarged_model", "initial_model", "refit", "start_from"]
 
-# The prior standard deviation of each starting function's part of the score, in units of the noise:
-# wide enough not to hold back a signal that is nearly free of noise.
+# The reach of a function is the prior standard deviation of its contribution to the score, in units of the
+# noise. This one is large enough for nearly noise-free labels.
 INITIAL_REACH = 30.0
 INITIAL_FUNCTIONS = 30
-# The same for functions added at a restart, in units of the standard deviation of the model's score.
+# Reach of functions added at a restart, in units of the standard deviation of the model's score.
 _RESTART_REACH = 3.0
 
 
 def start_from(
     rows: TrainingRows, functions: Functions, workers: Workers, reach: float = INITIAL_REACH
 ) -> SparseModel:
-    """Return a model of some functions, all with weak priors."""
-    functions, alpha = _weakly_held(functions, reach, rows)
+    """Return a model of the given functions, all with weak priors."""
+    functions, alpha = _with_weak_priors(functions, reach, rows)
     thresholds = starting_thresholds(rows.y, rows.weight)
     return fit_weights(rows, functions, alpha, np.zeros(len(functions)), thresholds, workers)
 
 
 def initial_model(rows: TrainingRows, dictionary: RowDictionary, workers: Workers) -> SparseModel:
-    """Start from a few functions of each class, all with weak priors, not from none.
+    """Return a model with a few functions centred on rows of each class, all with weak priors.
 
-    On an interaction (a saddle) single functions may gain nothing where several gain everything.
+    An empty model would not do: on an interaction (a saddle), single functions may gain nothing although
+    several together gain much.
     """
     each = max(2, INITIAL_FUNCTIONS // rows.n_levels)
     chosen = np.sort(np.concatenate([np.flatnonzero(rows.y == k)[:each] for k in range(rows.n_levels)]))
@@ -40,7 +41,7 @@ def initial_model(rows: TrainingRows, dictionary: RowDictionary, workers: Worker
 
 
 def refit(rows: TrainingRows, dictionary: RowDictionary, model: SparseModel, workers: Workers) -> SparseModel:
-    """Bring a model to its mode on other rows or in another metric, or start anew where it has none."""
+    """Refit a model to other rows or with another metric; return an initial model if that fails."""
     mode = model.mode
     functions = dictionary.basis(model.functions.origin)
     try:
@@ -50,9 +51,9 @@ def refit(rows: TrainingRows, dictionary: RowDictionary, model: SparseModel, wor
 
 
 def enlarged_model(rows: TrainingRows, model: SparseModel, fresh: Functions, workers: Workers) -> SparseModel:
-    """Return the model with other functions added under weak priors: a place to restart from."""
+    """Return the model with other functions added under weak priors, to restart from."""
     spread = float(np.std(model.functions(rows.reference.X) @ model.mode.weights))
-    fresh, alpha = _weakly_held(fresh, _RESTART_REACH * max(spread, 1.0), rows)
+    fresh, alpha = _with_weak_priors(fresh, _RESTART_REACH * max(spread, 1.0), rows)
     return fit_weights(
         rows,
         model.functions.followed_by(fresh),
@@ -63,8 +64,8 @@ def enlarged_model(rows: TrainingRows, model: SparseModel, fresh: Functions, wor
     )
 
 
-def _weakly_held(functions: Functions, reach: float, rows: TrainingRows) -> tuple[Functions, FloatArray]:
-    """Return the functions that are more than constants, and precisions that let each reach so far."""
+def _with_weak_priors(functions: Functions, reach: float, rows: TrainingRows) -> tuple[Functions, FloatArray]:
+    """Return the functions that are not constant, and the prior precisions that give them this reach."""
     size = np.square(functions(rows.reference.X)).mean(axis=0)
     varying: BoolArray = size > 1e-14
     return functions.take(varying), size[varying] / reach**2

@@ -1,10 +1,10 @@
-"""The width of the basis functions, by evidence.
+"""The width of the basis functions, chosen by evidence.
 
-For each width on a logarithmic grid a model is fitted to a stratified sample of the rows; the width
-with the highest log evidence less the size prior wins. Raw evidence leans to narrow widths with many
-functions on small noisy sets, the size prior takes that lean away. The search goes from a wide width to
-narrower ones until the objective has clearly turned down, then to wider ones. It is then refined around
-its best on a larger sample, each fit starting from the best so far.
+For each width on a logarithmic grid, a model is fitted to a stratified sample of the rows. The width with the
+highest objective, log evidence minus size-prior penalty, is chosen. (On small noisy data sets, the evidence
+alone favours narrow widths with many functions.) The search goes from a wide width to narrower ones until the
+objective is clearly lower, then to wider ones. It is then refined around the best width on a larger sample;
+each fit starts from the best model so far.
 """
 
 from dataclasses import dataclass, replace
@@ -23,29 +23,29 @@ __all__ = ["ChosenWidth", "WidthTrial", "choose_width"]
 
 _COARSE_ROWS = 1500
 _FINE_ROWS = 4000
-# Widths are numbered: γ = 2^(1 + k/2)/d, since squared distances of standardised rows average 2d. The
-# coarse grid is every fourth.
+# Widths are numbered by k: γ = 2^(1 + k/2)/d, because the mean squared distance of standardised rows is 2d.
+# The coarse grid has every fourth k.
 _COARSE_GRID = range(-24, 13, 4)
 _START = 3
-# The search towards narrow widths ends when the objective lies this many nats below the best, twice in a
-# row. Towards wide ones, where functions turn into polynomials, it ends as soon as it falls.
+# The search towards narrow widths ends when the objective is this many nats below the best twice in a row.
+# Towards wide ones, where functions become nearly polynomial, it ends as soon as the objective falls.
 _CLEARLY_WORSE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class WidthTrial:
-    """One width and the model it led to."""
+    """One width that was tried, and the model found."""
 
     gamma: float
     log_evidence: float
-    objective: float  # log evidence less the size prior
-    n_active: int
-    n_rows: int  # distinct rows that it was tried on
+    objective: float  # log evidence minus size-prior penalty
+    n_active: int  # functions in the model
+    n_rows: int  # distinct rows in the sample
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenWidth:
-    """A width, the model it led to, and the steps that led there."""
+    """A width, the model found, and the steps of the search."""
 
     gamma: float
     model: SparseModel
@@ -60,9 +60,9 @@ def choose_width(
     workers: Workers,
     callback: Callback | None = None,
 ) -> tuple[ChosenWidth, tuple[WidthTrial, ...]]:
-    """Return the best width with a model to start from, and all that was tried.
+    """Return the best width with a model to start from, and all widths tried.
 
-    `n_features` counts the features that vary.
+    `n_features` is the number of features that vary.
     """
     trials: list[WidthTrial] = []
 
@@ -94,7 +94,8 @@ def choose_width(
     if len(sample) < len(rows):
         sample = rows.head(rows.prefix_size(_FINE_ROWS))
         found = {best: attempt(sample, best, found[best])}
-    # More rows can bear a narrower width, so that way first; each way while the objective rises.
+    # Try narrower widths first, because more rows allow narrower functions; continue while the objective
+    # rises.
     for step in (2, -2, 1, -1):
         while best + step not in found and _COARSE_GRID[0] <= best + step <= _COARSE_GRID[-1]:
             found[best + step] = attempt(sample, best + step, found[best])

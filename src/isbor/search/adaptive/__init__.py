@@ -1,4 +1,4 @@
-"""The search over functions with centres and metrics of their own.
+"""The search over functions with their own centres and metrics.
 
-May import the modules of `isbor.search` that select among given functions, and what stands below them.
+May import the modules of `isbor.search` that select among given functions, and the packages below.
 """

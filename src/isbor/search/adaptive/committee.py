@@ -1,8 +1,7 @@
-"""Several searches for the same rows, to be averaged.
+"""A committee: several searches on the same rows, to be averaged.
 
-Each search over functions with metrics of their own ends in another model: all fit about as well, and where
-they differ from each other they differ from the truth as well. Their average is better than any of them,
-and its variance knows what the searches disagree about.
+Searches with different random proposals find different models that fit about equally well. Their average
+usually predicts better than any of them, and its variance includes the disagreement between them.
 """
 
 import threading
@@ -22,9 +21,9 @@ from isbor.search.recorder import Recorder
 
 __all__ = ["search_committee"]
 
-# The members are found in parallel if rows are so many that threads do not wait for each other, and not so
-# many that a pass by itself keeps all threads busy.
-_TOGETHER_ROWS = range(4000, 32_000)
+# The members are fitted in parallel if the number of rows is in this range. With fewer rows, threads wait for
+# each other; with more, a single pass keeps all threads busy.
+_PARALLEL_ROWS = range(4000, 32_000)
 
 
 def search_committee(
@@ -36,7 +35,7 @@ def search_committee(
     workers: Workers,
     starts: Sequence[SparseModel] = (),
 ) -> list[SparseModel]:
-    """Return a model for each recorder, found from a start of its own: the given one, or a random one."""
+    """Return one model for each recorder, each found from its own start: a given one, else a random one."""
 
     def member(k: int, workers: Workers) -> SparseModel:
         proposals = Proposals(np.random.default_rng(seeds[k]), feature, column_costs(rows))
@@ -44,7 +43,7 @@ def search_committee(
         return search_functions(rows, proposals, settings, workers, recorders[k], start)
 
     everyone = range(len(recorders))
-    if workers.n_threads == 1 or len(recorders) == 1 or len(rows) not in _TOGETHER_ROWS:
+    if workers.n_threads == 1 or len(recorders) == 1 or len(rows) not in _PARALLEL_ROWS:
         return [member(k, workers) for k in everyone]
 
     stop = threading.Event()

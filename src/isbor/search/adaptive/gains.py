@@ -1,20 +1,19 @@
-r"""The best of many proposals, each improved by itself before selection sees it.
+r"""Gains of many proposed functions; the best proposals are improved one by one before selection.
 
 Adding a function φ to a model at its mode gains ½(x - 1 - ln x) with x = Q²/S (see
 `isbor.inference.evidence`), where
 
-.. math:: Q = \phi^\top \delta, \qquad S = \phi^\top (H - B \Sigma B^\top) \phi, \qquad B = (H\Phi,\, G),
+.. math:: Q = \phi^\top \delta, \qquad S = \phi^\top (H - B \Sigma B^\top) \phi, \qquad B = (H\Phi,\, G) .
 
-so that all gains of hundreds of proposals cost one product with the N × (M + r - 1) matrix B, and their
-slopes in the values of φ another. The proposals with the highest gain less price are kept and climb for a
-few steps in their own centres and scales, by the signs of their slopes (Rprop): each on its own, none
-minding the others.
+So the gains of hundreds of proposals take one product with the N × (M + r - 1) matrix B, and their gradients
+in the values of φ another one. The proposals with the highest gain minus penalty are kept. Each is improved
+on its own by a few ascent steps in its centre and scales, by the signs of the gradient (Rprop).
 
-Gains are computed on many rows. Late in a search, functions that are worth their price gain some ten nats;
-but on a sample of one row in f any function seems to gain about f times a χ² variable by chance, and the best
-of hundreds is the luckiest. Beyond tens of thousands of rows there is a sample nevertheless. There the model
-is not at its mode, so δ is taken after the Newton step that the sample would make. And what is only a
-suggestion may be computed in single precision, in half the time.
+Gains must be computed on many rows. Late in a search, useful functions gain about ten nats. But on a sample
+of one row in k, any function seems to gain about k times a χ² variable by chance, and the best of hundreds is
+mostly chance. Beyond tens of thousands of rows, a sample is used nevertheless. The model is not at the mode
+of the sample, so δ is computed after a Newton step on the sample. Single precision suffices for proposals
+and halves the time.
 """
 
 from dataclasses import dataclass, replace
@@ -35,11 +34,11 @@ from isbor.search.ascent import typical_widths
 
 __all__ = ["Directions", "Gains", "best_candidates"]
 
-_BATCH = 32  # proposals evaluated together: what fits into the caches
+_BATCH = 32  # proposals evaluated together; fits into the caches
 _FIRST_STEP, _LONGEST_STEP, _SHORTEST_STEP = 0.2, 1.0, 1e-3
 _FASTER, _SLOWER = 1.3, 0.5
-_COLLINEAR = 1e-4  # in single precision
-_RIDGE = 0.01  # added to the diagonal before a direction is solved for, as a share
+_COLLINEAR = 1e-4  # as in `isbor.inference.evidence`, for single precision
+_RIDGE = 0.01  # share of the diagonal added before solving for a direction
 
 
 def best_candidates(
@@ -52,7 +51,7 @@ def best_candidates(
     n_steps: int,
     workers: Workers,
 ) -> Functions:
-    """Return the `keep` proposals of the highest gain, and those not to be sifted, after steps uphill."""
+    """Return the `keep` best proposals plus all `unsifted`, each refined by a few ascent steps."""
     gain = gains.values(proposals, workers)
     order = np.argsort(size_prior * proposals.cost - gain, kind="stable")[:keep]
     return _climb(gains, proposals.take(order).followed_by(unsifted), n_steps, workers)
@@ -60,14 +59,14 @@ def best_candidates(
 
 @dataclass(frozen=True, slots=True)
 class Directions:
-    """What straight lines would gain: Q and S of the columns themselves, as matrices."""
+    """Q and S of the columns themselves, from which the gain of any linear function follows."""
 
     quality: FloatArray  # (d,)
     sparsity: FloatArray  # (d, d)
 
     @classmethod
     def of(cls, gains: "Gains") -> "Directions":
-        """Take them from what the gain of any function depends on."""
+        """Compute Q and S of the columns."""
         d = len(gains.powers) // 2
         columns = gains.powers[d : 2 * d].astype(np.float64)
         columns -= (columns @ gains.share)[:, None]
@@ -82,7 +81,7 @@ class Directions:
         return strength
 
     def best(self, used: NDArray[np.bool_]) -> FloatArray:
-        """Return for each set of columns, (n, d), the direction of the highest Q²/S, of length one."""
+        """Return the unit vector with the highest Q²/S for each set of columns, (n, d)."""
         best = np.zeros(used.shape)
         diagonal = np.maximum(np.diag(self.sparsity), 1e-6)
         for k, columns in enumerate(map(np.flatnonzero, used)):
@@ -94,9 +93,9 @@ class Directions:
 
 @dataclass(frozen=True, slots=True)
 class Gains:
-    """What the gain of a function depends on, at the rows of a sample; in single precision."""
+    """Computes the gain of adding a function, on a sample of rows, in single precision."""
 
-    powers: SingleArray  # (2d + 1, n), the rows' (x², x, 1)
+    powers: SingleArray  # (2d + 1, n), (x², x, 1) of the rows
     explained: SingleArray  # (M + r - 1, n), Σ^½ Bᵀ
     delta: SingleArray  # (n,) δ
     curvature: SingleArray  # (n,) H
@@ -111,7 +110,7 @@ class Gains:
         workers: Workers,
         noise_scale: FloatArray | None = None,
     ) -> "Gains":
-        """Take it at a stratified sample of rows, which stands for all.
+        """Prepare the gains for a model, on the first `n_sample` rows, reweighted to represent all.
 
         `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
         """
@@ -140,7 +139,7 @@ class Gains:
         return cls(*(part.astype(np.float32) for part in parts))
 
     def values(self, functions: Functions, workers: Workers) -> FloatArray:
-        """Return the gain of adding each function alone, (m,); below zero where it would not be added."""
+        """Return the gain of adding each function alone, (m,); negative if it would not be added."""
 
         def batch(part: slice) -> SingleArray:
             return _gain(self._ratio(functions.take(part).at(self.powers)).x)
@@ -148,7 +147,7 @@ class Gains:
         return np.concatenate([np.zeros(0), *workers.map(batch, _batches(len(functions)))])
 
     def slopes(self, functions: Functions, workers: Workers) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the gains, and their slopes in centres and metric, (m, d) each."""
+        """Return the gains, (m,), and their gradients in centres and metric, (m, d) each."""
 
         def batch(part: slice) -> tuple[SingleArray, SingleArray]:
             of_part = functions.take(part)
@@ -177,7 +176,7 @@ class Gains:
         return _Ratio(x, quality, s, curved, projected)
 
     def _by_value(self, ratio: "_Ratio") -> SingleArray:
-        """Return the slopes of the gains in the functions' values, (m, n)."""
+        """Return the derivatives of the gains in the values of the functions, (m, n)."""
         x = ratio.x
         rate: SingleArray = np.where(x > 1.0, 1.0 - 1.0 / np.maximum(x, 1.0), 1.0).astype(np.float32)
         by_quality = rate * ratio.quality / ratio.sparsity
@@ -192,17 +191,17 @@ class Gains:
 
 @dataclass(frozen=True, slots=True)
 class _Ratio:
-    """Q²/S of some functions, and what it was made of."""
+    """Q²/S of m functions, and its parts."""
 
     x: SingleArray  # (m,)
     quality: SingleArray  # (m,) Q
-    sparsity: SingleArray  # (m,) S; infinite for a function that is collinear with those of the model
+    sparsity: SingleArray  # (m,) S; infinite for a function that is collinear with the active ones
     curved: SingleArray  # (m, n), Hφ
     projected: SingleArray  # (m, M + r - 1), Σ^½ Bᵀφ
 
 
 def _gain(x: SingleArray) -> SingleArray:
-    """Return the gain of an addition; below x = 1, where it is zero, something that rises with x."""
+    """Return the gain of adding; for x < 1, where it is zero, a negative value that increases with x."""
     return np.where(x > 1.0, 0.5 * (x - 1.0 - np.log(np.maximum(x, 1.0))), 0.5 * (x - 1.0))
 
 
@@ -211,7 +210,7 @@ def _batches(count: int) -> list[slice]:
 
 
 def _climb(gains: Gains, functions: Functions, n_steps: int, workers: Workers) -> Functions:
-    """Return the functions after some steps uphill, each the best it has been."""
+    """Return the functions after some ascent steps, each at the best point visited."""
     used, ramp = functions.metric != 0.0, functions.ramp[:, None]
     width = typical_widths(functions)
     here = best = functions
@@ -231,7 +230,7 @@ def _climb(gains: Gains, functions: Functions, n_steps: int, workers: Workers) -
         shift, growth = directions[0] * steps[0], directions[1] * steps[1]
         tilted = here.metric + growth * np.maximum(np.abs(here.metric), 0.1)
         metric = np.where(ramp, tilted, here.metric * np.exp(growth))
-        metric = np.where(used & (metric == 0.0), 1e-6, metric)  # or the feature would be lost
+        metric = np.where(used & (metric == 0.0), 1e-6, metric)  # zero would mean "not used"
         here = replace(here, centres=here.centres + shift * width * used, metric=metric)
     if n_steps:
         best = _where(gains.values(here, workers) > highest, here, best)

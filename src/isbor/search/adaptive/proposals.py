@@ -1,15 +1,13 @@
-"""Functions to propose: fresh ones, and children of those in the model.
+"""Random proposals of basis functions: fresh ones, children of active ones, and oblique ramps.
 
-A fresh function is centred on a row and uses one, two, three or many features, at random scales. A child is a
-function of the model with centre and scales jittered, and a feature dropped or taken in.
+A fresh function is centred on a row and uses one, two, three or many features, at random scales. If a feature
+has several columns (categories, or a number and its warp), the function uses one of them.
 
-Of a feature that has several columns, such as a category's levels or a number and its warp, a fresh function
-uses one.
+A child is an active function with perturbed centre and scales, and possibly one feature dropped or added.
 
-An oblique ramp is a function of many features along the direction in which it gains most (for a ramp so
-gentle that it is a straight line, S⁻¹Q in the notation of `isbor.search.adaptive.gains`): what random
-directions would not find. It takes all levels of a category, unless they are so many that the best direction
-among them would be noise.
+An oblique ramp uses many features, in the direction in which a nearly linear ramp gains most: S⁻¹Q in the
+notation of `isbor.search.adaptive.gains`. Random directions would not find it. It uses all columns of a
+categorical feature, unless they are so many that the best direction would fit noise.
 """
 
 from dataclasses import dataclass
@@ -24,11 +22,11 @@ from isbor.search.adaptive.gains import Directions
 
 __all__ = ["Proposals"]
 
-_SIZES = (1, 2, 3, 12)  # features of a fresh function, or as many as there are
-_SHARES = (0.35, 0.3, 0.2, 0.15)
+_SIZES = (1, 2, 3, 12)  # number of features of a fresh function, if there are as many
+_SHARES = (0.35, 0.3, 0.2, 0.15)  # their probabilities
 _RAMPS = 0.3  # share of ramps among fresh functions
-_OBLIQUE_SIZES = (3, 6, 12, 1000)  # features of an oblique ramp, or as many as there are
-_ROWS_A_FEATURE = 50  # of an oblique ramp, at the least
+_OBLIQUE_SIZES = (3, 6, 12, 1000)  # number of features of an oblique ramp, if there are as many
+_ROWS_PER_FEATURE = 50  # of an oblique ramp, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +34,13 @@ class Proposals:
     """Draws functions at random."""
 
     random: np.random.Generator
-    feature: IntArray  # (d,) the feature that each column belongs to
+    feature: IntArray  # (d,) the feature of each column
     column_costs: FloatArray  # (d,) see `isbor.model.basis.column_costs`
 
     def fresh(self, rows: TrainingRows, count: int) -> Functions:
-        """Return functions centred on rows, on a few features each."""
+        """Return functions centred on random rows, of a few features each."""
         random = self.random
-        columns = self._levels(rows, count)
+        columns = self._one_column_each(rows, count)
         d = rows.X.shape[1]
         sizes = random.choice(_SIZES, size=count, p=_SHARES)
         keys = np.where(columns, random.random((count, d)), 2.0)
@@ -58,17 +56,18 @@ class Proposals:
         )
 
     def oblique(self, rows: TrainingRows, count: int, directions: Directions) -> Functions:
-        """Return ramps of several features, the more likely the stronger, along their best directions."""
+        """Return ramps along the best directions of several features, drawn by their strength."""
         random = self.random
         starts = self._starts
-        most = len(rows) // _ROWS_A_FEATURE
-        level = self.column_costs < 1.0
-        columns = self._levels(rows, count) | level
+        max_features = len(rows) // _ROWS_PER_FEATURE
+        binary = self.column_costs < 1.0
+        columns = self._one_column_each(rows, count) | binary
         strength = np.maximum.reduceat(directions.strength, starts)
         # The features with the lowest keys are a random sample without replacement, by strength.
         keys = random.exponential(size=(count, len(starts))) / (1.0 + strength)
-        keys[:, np.add.reduceat(level, starts) > max(most, 2)] = np.inf  # each level is a slope to be fitted
-        sizes = np.minimum(random.choice(_OBLIQUE_SIZES, size=count), most)
+        # A feature with too many 0/1 columns, each with a slope to be fitted, is not used.
+        keys[:, np.add.reduceat(binary, starts) > max(max_features, 2)] = np.inf
+        sizes = np.minimum(random.choice(_OBLIQUE_SIZES, size=count), max_features)
         chosen = (np.argsort(np.argsort(keys, axis=1), axis=1) < sizes[:, None]) & (keys < np.inf)
         widths = np.diff(np.append(starts, len(self.feature)))
         used = columns & np.repeat(chosen, widths, axis=1) & rows.varying
@@ -79,7 +78,7 @@ class Proposals:
         )
 
     def children(self, rows: TrainingRows, parents: Functions, count: int) -> Functions:
-        """Return functions near some of the parents'."""
+        """Return perturbed copies of random `parents`."""
         random = self.random
         if not len(parents):
             return parents
@@ -94,19 +93,19 @@ class Proposals:
             parents.metric * (1.0 + 0.5 * reach * random.normal(size=(n, d))),
             parents.metric * 2.0 ** (1.5 * reach * random.normal(size=(n, d))),
         )
-        # Take a feature in, or drop one.
-        taken = self._levels(rows, n)
-        column = np.argmax(np.where(taken, random.random((n, d)), -1.0), axis=1)
+        # Drop a feature with probability 0.2, else add one with probability 0.3.
+        allowed = self._one_column_each(rows, n)
+        added = np.argmax(np.where(allowed, random.random((n, d)), -1.0), axis=1)
         dropped = np.argmax(np.where(used, random.random((n, d)), -1.0), axis=1)
-        kind, row = random.random(n), np.arange(n)
-        drop = row[(kind < 0.2) & (used.sum(axis=1) > 1)]
-        take = row[(kind >= 0.2) & (kind < 0.5) & ~used[row, column]]
+        draw, row = random.random(n), np.arange(n)
+        drop = row[(draw < 0.2) & (used.sum(axis=1) > 1)]
+        add = row[(draw >= 0.2) & (draw < 0.5) & ~used[row, added]]
         metric[drop, dropped[drop]] = 0.0
         donor = random.integers(0, len(rows), n)
-        centres[take, column[take]] = rows.X[donor[take], column[take]]
+        centres[add, added[add]] = rows.X[donor[add], added[add]]
         new_tilt = random.normal(size=n) * 2.0 ** random.uniform(-2, 1, n)
         new_scale = 2.0 ** random.uniform(-5, 2, n)
-        metric[take, column[take]] = np.where(parents.ramp, new_tilt, new_scale)[take]
+        metric[add, added[add]] = np.where(parents.ramp, new_tilt, new_scale)[add]
         return Functions(
             centres,
             metric,
@@ -116,8 +115,8 @@ class Proposals:
             adaptive_cost(metric, self.column_costs),
         )
 
-    def _levels(self, rows: TrainingRows, count: int) -> NDArray[np.bool_]:
-        """Return which columns a function may use: of each feature one, and nothing that is constant."""
+    def _one_column_each(self, rows: TrainingRows, count: int) -> NDArray[np.bool_]:
+        """Return one random column of each feature for each function, (count, d), no constant ones."""
         varying = rows.varying
         keys = np.where(varying, self.random.random((count, len(varying))), -1.0)
         starts = self._starts

@@ -1,22 +1,22 @@
 """Sparse Bayesian learning over functions with their own centres and metrics.
 
-The dictionary is all functions that there are, so it is searched:
+There are infinitely many candidate functions, so they are searched. One round is
 
-    propose many → keep and improve the best → one pass of moves → repeat; delete; move all functions; repeat
+    3 × (propose many → keep and improve the best → one pass of moves) → delete functions → move all functions
 
-Such rounds go on until one raises the objective by little. Where rows are many, the first rounds run on a
-stratified sample, which then grows by a constant factor a stage, as in `isbor.search.solvers.gram`. Beyond
-some ten thousand rows little is left to gain by moving functions, and a stage is a few passes.
+Rounds are repeated until one raises the objective by little. If rows are many, the first rounds run on a
+stratified sample, which then grows by a constant factor per phase, as in `isbor.search.solvers.gram`. With
+tens of thousands of rows, moving functions gains little, and a phase is a few passes only.
 
-**Growing is cheap, staying is not.** A function that is worth its price may need others to show it, which a
-greedy move does not see. So in the passes of a round functions pay a small share of the size prior and know
-no limit on their number, and the model grows to a multiple of its size. Then one pass has the whole price and
-nothing to offer, and what does not pay goes. If functions are still too many, the price rises until they are
-not: a model at its limit goes on exchanging functions for better ones.
+**Penalty.** A function may be useful only together with others that are not in the model yet. So while a
+round adds functions, only a small share of the size-prior penalty applies, and their number is not limited;
+the model may grow to several times its size. Then one pass with the full penalty and without proposals
+deletes functions. If there are still more than `max_vectors`, the penalty is raised until there are not. So a
+model at its limit can still exchange functions for better ones.
 
-**Noise** that varies (`isbor.inference.noise`) is fitted to the score at the end of each round, and the score
-to it. In between it is part of the data. It may be made of functions that a round deletes, and cost more than
-the round gained; the search goes on, and the best model is kept.
+**Noise.** Varying noise (`isbor.inference.noise`) is fitted at the end of each round, given the score; then
+the score is refitted, given the noise. In between, the noise is fixed. The next round may delete functions of
+the noise, which can lower the objective; the search continues, and the best model is returned.
 """
 
 from dataclasses import dataclass, replace
@@ -42,27 +42,27 @@ __all__ = ["AdaptiveSettings", "search_functions"]
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveSettings:
-    """How the search spends its time."""
+    """Settings of the search."""
 
-    size_prior: float = 2.0  # nats a unit of cost
+    size_prior: float = 2.0  # nats per unit of cost
     max_vectors: float = np.inf
-    first_rows: int = 2000  # rows of the first stage; all levels must be among them
-    growth: int = 8  # factor by which the rows grow from stage to stage
-    moving_rows: int = 32_000  # functions are moved on at most that many rows
-    n_fresh: int = 600  # proposed in each pass
-    n_children: int = 200
-    n_kept: int = 64  # of these
-    n_oblique: int = 8  # proposed besides
-    candidate_steps: int = 6
+    first_rows: int = 2000  # rows of the first phase; must include all levels
+    growth: int = 8  # factor by which the number of rows grows from phase to phase
+    moving_rows: int = 32_000  # functions are moved on at most this many rows; sample for gains and noise
+    n_fresh: int = 600  # fresh functions proposed in each pass
+    n_children: int = 200  # children proposed in each pass
+    n_kept: int = 64  # fresh functions and children kept
+    n_oblique: int = 8  # oblique ramps proposed in each pass, all kept
+    candidate_steps: int = 6  # ascent steps of each kept proposal
     passes: int = 3  # in a round
-    growing_share: float = 0.1  # of the size prior, in force while a round's passes add functions
-    ascent_steps: int = 15
-    first_rounds: int = 2  # in each stage but the last
-    max_rounds: int = 5  # in the last
-    # A round that raises the objective by less than this share, or this many nats, is the last.
-    enough: float = 1e-3
-    enough_nats: float = 2.0
-    tol: float = 0.1  # nats; a smaller gain is not worth a move
+    growing_share: float = 0.1  # share of the size prior that applies while a round adds functions
+    ascent_steps: int = 15  # when all functions are moved
+    first_rounds: int = 2  # in each phase but the last
+    max_rounds: int = 5  # in the last phase
+    # The last round is one that raises the objective by less than this share of it, or this many nats.
+    round_rtol: float = 1e-3
+    round_atol: float = 2.0
+    tol: float = 0.1  # nats; moves that gain less are not made
     varying_noise: bool = True
 
 
@@ -74,14 +74,14 @@ def search_functions(
     recorder: Recorder,
     start: SparseModel | None = None,
 ) -> SparseModel:
-    """Return a model of functions with their own centres and metrics.
+    """Search for a model of functions with their own centres and metrics.
 
-    `start` is a model of some of the rows to go on from.
+    `start` is a model fitted to a subset of the rows, from which the search continues.
     """
     size = settings.first_rows if start is None else min(settings.growth * start.n_rows, settings.moving_rows)
     size = size if len(rows) >= 2 * size else len(rows)
     sample = rows.head(size)
-    at_price = PassSettings(settings.size_prior, settings.max_vectors, settings.tol)
+    penalised = PassSettings(settings.size_prior, settings.max_vectors, settings.tol)
     if start is None:
         functions = proposals.fresh(sample, INITIAL_FUNCTIONS).centred_on(rows)
         state = _State(sample, start_from(sample, functions, workers), None)
@@ -91,19 +91,19 @@ def search_functions(
     while True:
         n_rounds = settings.max_rounds if size == len(rows) else settings.first_rounds
         n_rounds = n_rounds if size <= settings.moving_rows else 1
-        state = state.shrunk(at_price, workers, recorder)
+        state = state.shrunk(penalised, workers, recorder)
         best = state.model
         for _ in range(n_rounds):
             before = state.model.objective(settings.size_prior)
-            state = _round(state, proposals, at_price, settings, workers, recorder)
+            state = _round(state, proposals, penalised, settings, workers, recorder)
             rise = state.model.objective(settings.size_prior) - before
             if settings.varying_noise:
                 try:
                     state = _with_new_noise(state, settings, workers, recorder)
-                except UnresolvedError:  # noise took the curvature from rows that told functions apart
+                except UnresolvedError:  # with the new noise, functions are collinear
                     break
             best = max(best, state.model, key=lambda found: found.objective(settings.size_prior))
-            if rise < max(settings.enough * abs(before), settings.enough_nats):
+            if rise < max(settings.round_rtol * abs(before), settings.round_atol):
                 break
         if size == len(rows):
             return best
@@ -113,7 +113,7 @@ def search_functions(
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """The rows of a stage, the model at its mode on them, and the noise that is taken as given."""
+    """The rows of a phase, the model fitted to them, and the noise, which is fixed for now."""
 
     rows: TrainingRows
     model: SparseModel
@@ -121,7 +121,7 @@ class _State:
 
     @classmethod
     def of(cls, rows: TrainingRows, model: SparseModel, workers: Workers) -> "_State":
-        """Return the state of a model of other rows, or of one with other noise."""
+        """Return the state after refitting a model to these rows, with its own noise."""
         mode, functions, noise_weights = model.mode, model.functions.centred_on(rows), model.noise_weights
         noise_scale = noise_scale_at_rows(rows, functions, noise_weights, workers)
         fitted = fit_weights(rows, functions, mode.alpha, mode.weights, mode.thresholds, workers, noise_scale)
@@ -130,12 +130,12 @@ class _State:
     def after_pass(
         self, fresh: Functions, settings: PassSettings, workers: Workers, recorder: Recorder
     ) -> "_State":
-        """Return the state after a pass with some functions on offer."""
+        """Return the state after a pass in which `fresh` functions are proposed."""
         model = one_pass(self.rows, self.model, fresh, settings, workers, recorder, self.noise_scale)
         return replace(self, model=model)
 
     def shrunk(self, settings: PassSettings, workers: Workers, recorder: Recorder) -> "_State":
-        """Return the state with no more functions than the settings allow."""
+        """Return the state with at most `max_vectors` functions."""
         model = shrink(self.rows, self.model, settings, workers, recorder, self.noise_scale)
         return replace(self, model=model)
 
@@ -143,7 +143,7 @@ class _State:
 def _with_new_noise(
     state: _State, settings: AdaptiveSettings, workers: Workers, recorder: Recorder
 ) -> _State:
-    """Fit the noise to the score, and the score to the noise."""
+    """Refit the noise given the score, then the score given the noise."""
     model = state.model
     noise_weights = fit_noise(state.rows.head(settings.moving_rows), model.functions, model.mode, workers)
     after = _State.of(state.rows, replace(model, noise_weights=noise_weights), workers)
@@ -154,7 +154,7 @@ def _with_new_noise(
 def _round(
     state: _State,
     proposals: Proposals,
-    at_price: PassSettings,
+    penalised: PassSettings,
     settings: AdaptiveSettings,
     workers: Workers,
     recorder: Recorder,
@@ -164,11 +164,11 @@ def _round(
     growing = PassSettings(settings.growing_share * settings.size_prior, np.inf, settings.tol)
     for _ in range(settings.passes if moving else 2):
         fresh = proposals.fresh(rows, settings.n_fresh)
-        offered = fresh.followed_by(proposals.children(rows, state.model.functions, settings.n_children))
+        proposed = fresh.followed_by(proposals.children(rows, state.model.functions, settings.n_children))
         gains = Gains.of(rows, settings.moving_rows, state.model, workers, state.noise_scale)
         oblique = proposals.oblique(rows, settings.n_oblique, Directions.of(gains))
         candidates = best_candidates(
-            offered,
+            proposed,
             oblique,
             gains,
             size_prior=growing.size_prior,
@@ -178,7 +178,7 @@ def _round(
         )
         state = state.after_pass(candidates.centred_on(rows), growing, workers, recorder)
     nothing = state.model.functions.take(slice(0))
-    state = state.after_pass(nothing, at_price, workers, recorder).shrunk(at_price, workers, recorder)
+    state = state.after_pass(nothing, penalised, workers, recorder).shrunk(penalised, workers, recorder)
     if moving:
         moved = move_functions(rows, state.model, settings.ascent_steps, workers, state.noise_scale)
         recorder.record_whole("ascent", state.model, moved, settings.size_prior)

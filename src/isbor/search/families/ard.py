@@ -1,4 +1,7 @@
-"""The basis family "ard": rows as centres, one scale for each feature, shared by all functions."""
+"""The basis family "ard": functions centred on training rows that share one scale per feature.
+
+The scales are learned by evidence (automatic relevance determination).
+"""
 
 from dataclasses import replace
 
@@ -18,7 +21,7 @@ from isbor.search.starts import refit
 
 __all__ = ["fit_ard"]
 
-# Scales are learned on at most so many rows, in so many rounds of selection and ascent.
+# Limits for learning the scales: rows, rounds of selection and ascent, steps of an ascent.
 _SCALE_ROWS = 4000
 _SCALE_ROUNDS = 4
 _SCALE_STEPS = 20
@@ -32,7 +35,7 @@ def fit_ard(
     callback: Callback | None,
     start: SearchResult | None = None,
 ) -> SearchResult:
-    """Learn the scales on a sample, from one width, and select functions of that metric.
+    """Learn the scales on a sample, starting from one width, and select functions with that metric.
 
     `start` is a result of the family "rbf" for all rows.
     """

@@ -1,14 +1,14 @@
-"""The basis families that a model can be made from, the simplest first.
+"""The basis families, the simplest first.
 
 ======  ===========================================================================================
-rbf     rows as centres, one width: the paper's model
-ard     rows as centres, one scale for each feature, shared by all functions
-mixed   functions with centres and metrics of their own, an average of searches
+rbf     centred on training rows, one width: the paper's model
+ard     centred on training rows, one scale per feature, shared by all functions
+mixed   each function has its own centre and metric; averaged over searches
 ======  ===========================================================================================
 
-A family is a function that fits a model to a training set. To add one: write it in a module of its own, name
-it in `Family` (`isbor.search.result`) and here, and say in `isbor.search.selection` when it is worth its
-time.
+A family is a function that fits a model to a training set. To add one, write it in its own module, add its
+name to `Family` (`isbor.search.result`) and to `FAMILIES`, and decide in `isbor.search.selection` for which
+data it is tried.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ __all__ = ["FAMILIES", "FitFamily", "fit_families"]
 
 
 class FitFamily(Protocol):
-    """Fits a model of one family to a training set."""
+    """A function that fits a model of one family to a training set."""
 
     def __call__(
         self,
@@ -38,7 +38,7 @@ class FitFamily(Protocol):
         callback: Callback | None,
         start: SearchResult | None = None,
     ) -> SearchResult:
-        """Return the model and how it was found; what `start` may be, the family says."""
+        """Return the fitted model. Each family documents what it accepts as `start`."""
 
 
 FAMILIES: dict[Family, FitFamily] = {"rbf": fit_rbf, "ard": fit_ard, "mixed": fit_mixed}
@@ -53,9 +53,10 @@ def fit_families(
     callback: Callback | None,
     start: SearchResult | None = None,
 ) -> dict[Family, SearchResult]:
-    """Fit models of some families to a training set, the simplest first.
+    """Fit one model of each of the `families` to a training set, the simplest first.
 
-    The shared metric starts from one width. `start` is a result of the only family for some of the rows.
+    "ard" starts from the result of "rbf", if that is among the families. `start` may be given for a single
+    family: its result on a subset of the rows.
     """
     results: dict[Family, SearchResult] = {}
     for family in families:

@@ -1,4 +1,4 @@
-"""The basis family "mixed": functions with centres and metrics of their own, averaged over searches."""
+"""The basis family "mixed": functions with their own centres and metrics, averaged over searches."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,17 +19,17 @@ from isbor.search.settings import SearchSettings
 
 __all__ = ["fit_mixed"]
 
-# With more rows than this, there is more to find and it pays to search longer.
+# With more rows than this, the search takes twice as many rounds.
 _MANY_ROWS = 8000
-# A committee of automatic size has no more members, and no more functions, than this.
-_MOST_MEMBERS = 4
-_MOST_FUNCTIONS = 200
-# Where rows are not many, it has more than two members only if they have no more functions than this. Then
-# all search for so many rounds; two that stay alone go on.
+# Limits for a committee of automatic size.
+_MAX_MEMBERS = 4
+_MAX_FUNCTIONS = 200
+# With at most _MANY_ROWS rows, such a committee searches for a few rounds first. If its members have few
+# functions, members are added, up to this many functions in all; else the two members search on.
 _FEW_FUNCTIONS = 45
-_BROAD_ROUNDS = 2
-# No member of a committee has fewer functions than this because of a limit on all of them.
-_SMALLEST_MEMBER = 8
+_FIRST_ROUNDS = 2
+# `max_vectors` is shared among the members; there are fewer members if each would get less than this.
+_MIN_MEMBER_VECTORS = 8
 
 
 def fit_mixed(
@@ -40,15 +40,18 @@ def fit_mixed(
     callback: Callback | None,
     start: SearchResult | None = None,
 ) -> SearchResult:
-    """Search several times and average; `start` is a result of this family for some of the rows."""
+    """Fit several models by separate searches and average them.
+
+    `start` is a result of this family for a subset of the rows.
+    """
     rows, preparation = prepare(training.rows, training.scaling, ~training.encoding.categorical)
     n_members = 2 if settings.n_members is None else settings.n_members
     if settings.max_vectors < np.inf:
-        n_members = max(1, min(n_members, int(settings.max_vectors // _SMALLEST_MEMBER)))
-    most = _MOST_FUNCTIONS if settings.has_automatic_size else settings.max_vectors
+        n_members = max(1, min(n_members, int(settings.max_vectors // _MIN_MEMBER_VECTORS)))
+    max_vectors = _MAX_FUNCTIONS if settings.has_automatic_size else settings.max_vectors
     adaptive = AdaptiveSettings(
         size_prior=settings.size_prior,
-        max_vectors=most // n_members if most < np.inf else np.inf,
+        max_vectors=max_vectors // n_members if max_vectors < np.inf else np.inf,
         varying_noise=settings.varying_noise,
         first_rows=rows.prefix_size(AdaptiveSettings().first_rows),
     )
@@ -57,10 +60,10 @@ def fit_mixed(
     n_rounds = adaptive.max_rounds * (2 if many else 1)
     if settings.preliminary:
         n_rounds = adaptive.first_rounds
-    first_rounds = _BROAD_ROUNDS if may_grow and not many else n_rounds
+    first_rounds = _FIRST_ROUNDS if may_grow and not many else n_rounds
     feature = training.feature[preparation.source]
-    seed = 2 * settings.seed + (start is not None)  # what goes on from a start is to see other proposals
-    seeds = np.random.SeedSequence(seed).spawn(max(2 * n_members, _MOST_MEMBERS))
+    seed = 2 * settings.seed + (start is not None)  # other proposals than in the search that made the start
+    seeds = np.random.SeedSequence(seed).spawn(max(2 * n_members, _MAX_MEMBERS))
     recorders: list[Recorder] = []
 
     def search(numbers: range, how: AdaptiveSettings, starts: Sequence[SparseModel]) -> list[SparseModel]:
@@ -70,11 +73,11 @@ def fit_mixed(
 
     first = replace(adaptive, max_rounds=first_rounds)
     models = search(range(n_members), first, start.model.models if start else ())
-    room = _room_for_members(models, len(rows)) if may_grow else n_members
-    if room > n_members:
-        left = _MOST_FUNCTIONS - sum(map(len, models))
-        others = replace(first, max_vectors=left // (room - n_members))
-        models += search(range(n_members, room), others, ())
+    n_total = _committee_size(models, len(rows)) if may_grow else n_members
+    if n_total > n_members:
+        left = _MAX_FUNCTIONS - sum(map(len, models))
+        others = replace(first, max_vectors=left // (n_total - n_members))
+        models += search(range(n_members, n_total), others, ())
     elif first_rounds < n_rounds:
         rest = replace(adaptive, max_rounds=n_rounds - first_rounds)
         models = search(range(n_members, 2 * n_members), rest, models)
@@ -87,8 +90,8 @@ def fit_mixed(
     )
 
 
-def _room_for_members(models: Sequence[SparseModel], n_rows: int) -> int:
-    """Return how many members a committee may have that begins with some models."""
+def _committee_size(models: Sequence[SparseModel], n_rows: int) -> int:
+    """Return the number of members for a committee whose first members are `models`."""
     size = max(sum(map(len, models)) / len(models), 1.0)
-    limit = _MOST_FUNCTIONS if n_rows > _MANY_ROWS else _FEW_FUNCTIONS
-    return max(len(models), min(_MOST_MEMBERS, int(limit / size)))
+    limit = _MAX_FUNCTIONS if n_rows > _MANY_ROWS else _FEW_FUNCTIONS
+    return max(len(models), min(_MAX_MEMBERS, int(limit / size)))

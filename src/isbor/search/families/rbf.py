@@ -1,4 +1,4 @@
-"""The basis family "rbf": rows as centres, one width; the paper's model."""
+"""The basis family "rbf": functions of one width, centred on training rows; the paper's model."""
 
 from dataclasses import replace
 
@@ -32,9 +32,9 @@ def fit_rbf(
     callback: Callback | None,
     start: SearchResult | None = None,
 ) -> SearchResult:
-    """Choose a width by evidence, if it is not given, and select functions of that width.
+    """Choose the width by evidence, unless `gamma` is given, and select functions of that width.
 
-    A start is of no use here: the search for a width makes its own.
+    `start` is ignored: the search for the width makes its own.
     """
     rows = training.rows.in_fewer_dimensions()
     for_solver = settings.for_solver(rows)
@@ -42,14 +42,14 @@ def fit_rbf(
         unlimited = replace(for_solver, max_vectors=np.inf)
         chosen, trials = choose_width(rows, training.n_varying, unlimited, workers, callback)
         gamma, earlier = chosen.gamma, chosen.steps
-        # The other solvers go their own way from the beginning.
+        # The other solvers make their own starting model.
         begin = chosen.model if settings.solver == "gram" else None
     else:
         gamma, earlier, begin, trials = settings.gamma, (), None, ()
     dictionary = RowDictionary(rows, gamma)
     recorder = Recorder(stage, rows.source, callback, earlier)
     model, reason = _SOLVERS[settings.solver](rows, dictionary, begin, for_solver, workers, recorder)
-    if rows is not training.rows:  # distances were kept, coordinates were not
+    if rows is not training.rows:  # the model was fitted in rotated coordinates with the same distances
         centres = training.rows.X[model.functions.origin]
         functions = replace(model.functions, centres=centres, metric=np.full(centres.shape, gamma))
         model = replace(model, functions=functions)
@@ -58,5 +58,5 @@ def fit_rbf(
 
 
 def ensemble_of_one(training: TrainingSet, model: SparseModel) -> Ensemble:
-    """Return the ensemble of one model that sees scaled columns."""
+    """Return an ensemble of one model of the scaled columns."""
     return Ensemble.of(Preparation.plain(training.scaling), [model], training.rows.total_weight)

@@ -1,21 +1,21 @@
-r"""The batch sparse Bayesian model: a function on every row at first, and precisions by MacKay's rule.
+r"""The batch solver: start with one function on every row, and update all precisions by MacKay's rule.
 
 At the mode of weights and thresholds (see `isbor.inference.mode`), with Σ the inverse of the posterior
 precision,
 
 .. math:: \gamma_i = 1 - \alpha_i \Sigma_{ii}, \qquad \alpha_i \leftarrow \gamma_i / w_i^2 .
 
-γ between 0 and 1 says how well the labels determine a weight, and the rule is what a zero of the evidence's
-gradient in :math:`\ln\alpha_i` satisfies, the mode's dependence on α aside. Precisions of functions that are
-not needed grow without limit. A function leaves when the part of the score that its prior still allows,
-:math:`\sqrt{h_i/\alpha_i}` with h the mean square of the function, is below a thousandth of the noise.
+γ, between 0 and 1, measures how well the labels determine a weight. The fixed point of the rule is a zero of
+the gradient of the evidence in :math:`\ln\alpha_i`, if the dependence of the mode on α is ignored. The
+precisions of functions that are not needed grow without limit. A function is deleted when its reach, the
+prior standard deviation of its contribution to the score, is below a thousandth of the noise. The reach is
+:math:`\sqrt{h_i/\alpha_i}` with h the mean square of the function.
 
-Where the classes are nearly separable the mode's dependence on α matters, and the rule can go round in
-circles. So the best model of the functions that are left is kept in mind, and it is taken when updates no
-longer find a better.
+If the classes are nearly separable, the dependence of the mode on α matters, and the rule can cycle. So the
+best model of the remaining functions is stored and returned when further updates do not improve on it.
 
-The first mode takes O(N³), later ones O(N m²) with m the functions that are left. All functions change
-together, so nothing depends on the order of rows.
+The first mode takes O(N³) time, later ones O(N m²) for m remaining functions. All functions are updated
+together, so the result does not depend on the order of rows.
 """
 
 import numpy as np
@@ -35,14 +35,14 @@ from isbor.search.starts import INITIAL_REACH, start_from
 
 __all__ = ["mackay_precisions", "solve_batch"]
 
-_NEGLIGIBLE = 1e-3  # part of the score, in units of the noise
-_SETTLED = 1e-3  # largest change of a precision's logarithm
-# The end has come when so many updates in a row gain less than so many nats and no function leaves.
+_NEGLIGIBLE = 1e-3  # reach below which a function is deleted, in units of the noise
+_SETTLED = 1e-3  # largest change of ln α at convergence
+# The search ends after this many updates in a row that gain less than _GAIN nats and delete no function.
 _PATIENCE, _GAIN = 20, 1e-3
 
 
 def mackay_precisions(model: SparseModel) -> FloatArray:
-    """Return γ/w² for each function; infinite where a weight is zero."""
+    """Return γ/w² for each function, infinite if its weight is zero."""
     alpha, w = model.mode.alpha, model.mode.weights
     variance = np.diag(factorise(posterior_precision(model.mode)).inverse())[: len(alpha)]
     gamma = np.clip(1.0 - alpha * variance, 0.0, 1.0)
@@ -58,9 +58,10 @@ def solve_batch(
     workers: Workers,
     recorder: Recorder,
 ) -> tuple[SparseModel, StopReason]:
-    """Update all precisions until they settle.
+    """Update all precisions until they converge.
 
-    Without a start every row has a function, scaled so that the total prior variance matches the usual start.
+    If `start` is None, start with one function per row, scaled so that the total prior variance matches the
+    usual start.
     """
     everything = dictionary.basis(np.arange(len(rows)))
     if start is None:
@@ -83,11 +84,11 @@ def solve_batch(
             model.mode.thresholds,
             workers,
         )
-        gone = [Move("delete", int(origin), np.inf, 0.0) for origin in before.functions.origin[~kept]]
-        recorder.record_pass(everything, gone, before, model, 0.0)
-        improved = gone or model.log_evidence > best.log_evidence + _GAIN
+        deletions = [Move("delete", int(origin), np.inf, 0.0) for origin in before.functions.origin[~kept]]
+        recorder.record_pass(everything, deletions, before, model, 0.0)
+        improved = deletions or model.log_evidence > best.log_evidence + _GAIN
         unsuccessful = 0 if improved else unsuccessful + 1
-        if gone or model.log_evidence > best.log_evidence:
+        if deletions or model.log_evidence > best.log_evidence:
             best = model
         if unsuccessful == _PATIENCE:
             return best, StopReason.CONVERGED
@@ -95,7 +96,7 @@ def solve_batch(
 
 
 def _reach_of(functions: Functions, alpha: FloatArray, rows: TrainingRows) -> FloatArray:
-    """Return the part of the score that each function's prior allows, in units of the noise."""
+    """Return the prior standard deviation of each function's contribution to the score."""
     height = np.square(functions(rows.reference.X)).mean(axis=0)
     reach: FloatArray = np.sqrt(height / alpha)
     return reach

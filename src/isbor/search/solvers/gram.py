@@ -1,14 +1,14 @@
-"""Sequential sparse Bayesian learning in Gram space, with rows as centres.
+"""Sequential sparse Bayesian learning in Gram space, with functions centred on training rows.
 
-    propose → expand (one pass) → moves while they gain → mode of (w, b) → repeat
+    propose → expand (one pass) → make moves while they gain → find the mode of (w, b) → repeat
 
-`isbor.search.solvers.passes` has the pass; here is what is proposed, on which rows and for how long. A pass
-proposes other rows as centres than the last.
+`isbor.search.solvers.passes` implements one pass. This module decides what is proposed, on which rows, and
+for how long. Each pass proposes other rows as centres than the one before.
 
-Passes come in stages. The first runs without a size prior: functions that gain little by themselves
-often gain much together, and a price on each would keep them all out. The next adds the price, and
-the model shrinks to what pays. Where rows are many, both run on a stratified sample (a prefix of the
-rows), which then grows by a constant factor a stage: only the last passes see all rows.
+Passes come in phases. The first phase has no size-prior penalty: functions that gain little alone often gain
+much together, and the penalty would keep them out. The second phase applies the penalty and deletes functions
+that do not gain enough. If rows are many, both phases run on a stratified sample (a prefix of the rows),
+which then grows by a constant factor per phase, so that only the last passes use all rows.
 """
 
 from collections.abc import Iterator
@@ -30,10 +30,10 @@ from isbor.search.starts import initial_model, refit
 
 __all__ = ["solve_gram"]
 
-# A stage other than the last ends when a pass raises the objective by less than this many nats.
-_ENOUGH = 1.0
-# With more rows than this, gains are so large that the size prior keeps nothing useful out.
-_FREE_GROWTH_ROWS = 32_000
+# A phase other than the last ends when a pass raises the objective by less than this many nats.
+_PHASE_TOL = 1.0
+# With more rows than this, gains are so large that the penalty keeps no useful function out.
+_UNPENALISED_ROWS = 32_000
 
 
 def solve_gram(
@@ -44,23 +44,23 @@ def solve_gram(
     workers: Workers,
     recorder: Recorder,
 ) -> tuple[SparseModel, StopReason]:
-    """Raise the log evidence less the size prior from a starting model to a local maximum."""
+    """Maximise the objective, log evidence minus size-prior penalty, locally from a starting model."""
     proposals = _Proposals(settings.n_candidates)
 
     def climb(model: SparseModel, n_rows: int) -> tuple[SparseModel, bool]:
         sample = rows.head(n_rows)
         if n_rows != model.n_rows:
             model = refit(sample, dictionary, model, workers)
-        for stage, enough in _stages(n_rows, n_rows == len(rows), settings):
-            if stage.size_prior == settings.size_prior:
-                model = shrink(sample, model, stage, workers, recorder)
+        for phase, tol in _phases(n_rows, n_rows == len(rows), settings):
+            if phase.size_prior == settings.size_prior:
+                model = shrink(sample, model, phase, workers, recorder)
             rise = np.inf
-            while rise >= enough:
+            while rise >= tol:
                 if recorder.passes >= settings.max_iter:
                     return model, False
                 fresh = dictionary.basis(proposals.draw(n_rows, model.functions.origin))
-                improved = one_pass(sample, model, fresh, stage, workers, recorder)
-                rise = improved.objective(stage.size_prior) - model.objective(stage.size_prior)
+                improved = one_pass(sample, model, fresh, phase, workers, recorder)
+                rise = improved.objective(phase.size_prior) - model.objective(phase.size_prior)
                 model = improved
         return model, True
 
@@ -71,7 +71,7 @@ def solve_gram(
         initial_model(first, dictionary, workers) if start is None else start,
         rows=first,
         dictionary=dictionary,
-        settings=settings if size == len(rows) else replace(settings, tol=_ENOUGH),
+        settings=settings if size == len(rows) else replace(settings, tol=_PHASE_TOL),
         workers=workers,
         recorder=recorder,
     )
@@ -81,34 +81,33 @@ def solve_gram(
     return model, StopReason.CONVERGED if finished else StopReason.MAX_ITER
 
 
-def _stages(n_rows: int, last: bool, settings: SolverSettings) -> Iterator[tuple[PassSettings, float]]:
-    """Yield the settings of each stage, and the rise of the objective in a pass below which it ends."""
-    if settings.size_prior > 0 and n_rows <= _FREE_GROWTH_ROWS:
-        yield PassSettings(0.0, _free_functions(n_rows), 0.1 * _ENOUGH), _ENOUGH
+def _phases(n_rows: int, last: bool, settings: SolverSettings) -> Iterator[tuple[PassSettings, float]]:
+    """Yield the settings of each phase, and the rise of the objective in a pass below which it ends."""
+    if settings.size_prior > 0 and n_rows <= _UNPENALISED_ROWS:
+        yield PassSettings(0.0, _max_unpenalised(n_rows), 0.1 * _PHASE_TOL), _PHASE_TOL
     if last:
         yield PassSettings(settings.size_prior, settings.max_vectors, settings.tol), settings.tol
     else:
-        yield PassSettings(settings.size_prior, settings.max_vectors, 0.1 * _ENOUGH), _ENOUGH
+        yield PassSettings(settings.size_prior, settings.max_vectors, 0.1 * _PHASE_TOL), _PHASE_TOL
 
 
-def _free_functions(n_rows: int) -> int:
-    """Return how large a model may grow before its functions have to pay.
+def _max_unpenalised(n_rows: int) -> int:
+    """Return the largest size of a model in the phase without penalty.
 
-    Free growth is to find functions that pay together. A width at which even this many are not enough
-    is too narrow, and would take in nearly every row.
+    If a width needs more functions than this, it is too narrow, and nearly every row would be added.
     """
     return int(2.0 * np.sqrt(n_rows))
 
 
 class _Proposals:
-    """Deals the rows out as candidates, a hand a pass, and starts again when all have been dealt."""
+    """Proposes the rows in turn as centres, a fixed number in each pass, and starts again after the last."""
 
     def __init__(self, n_candidates: int) -> None:
-        self._hand = n_candidates
-        self._dealt = 0
+        self._n_candidates = n_candidates
+        self._n_drawn = 0
 
     def draw(self, n_rows: int, active: IntArray) -> IntArray:
-        hand = min(self._hand, n_rows)
-        drawn = (self._dealt + np.arange(hand)) % n_rows
-        self._dealt += hand
+        count = min(self._n_candidates, n_rows)
+        drawn = (self._n_drawn + np.arange(count)) % n_rows
+        self._n_drawn += count
         return np.setdiff1d(drawn, active)

@@ -1,12 +1,12 @@
-"""One pass: expand the log likelihood over active and proposed functions, and make the moves that gain.
+"""One pass: expand the log likelihood for active and proposed functions, and make the moves that gain.
 
-Given the expansion the paper's incremental loop (add, delete, reestimate, hundreds of times) runs on an
-n × n matrix without touching the data. Then the mode is found on the active functions.
+Given the expansion, the paper's incremental loop (add, delete, reestimate, hundreds of times) runs on an
+n × n matrix without access to the rows. Then the mode for the active functions is found.
 
-The moves are exact for the quadratic model of the likelihood, which is crude while the model is far
-from its end. So a pass adds at most about as many functions as there are, and if the evidence
-recomputed at the new mode did not rise, half of the moves are taken back, and half of those: on the
-same rows the objective never falls from pass to pass.
+The gains are exact for the quadratic model of the likelihood, which is inaccurate far from convergence. So a
+pass adds at most as many functions as there are (or ten). If the objective recomputed at the new mode is
+lower than before, only the first half of the moves is made, then a quarter, and so on: on the same rows, the
+objective never falls from pass to pass.
 """
 
 from collections.abc import Callable
@@ -36,17 +36,17 @@ from isbor.search.recorder import Recorder
 
 __all__ = ["PassSettings", "make_moves", "moves_that_pay", "one_pass", "shrink"]
 
-# Σ and μ are refactorised when the moves have cost more digits than this.
+# Σ and μ are recomputed when the moves have accumulated a relative error larger than this.
 _DRIFT = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
 class PassSettings:
-    """Which moves a pass makes."""
+    """Limits on the moves of a pass."""
 
-    size_prior: float  # nats a unit of cost
-    max_vectors: float  # no additions beyond that many functions
-    tol: float  # gain below which a move is not made
+    size_prior: float  # nats per unit of cost
+    max_vectors: float  # largest number of functions after additions
+    tol: float  # nats; moves that gain less are not made
 
 
 def one_pass(
@@ -58,7 +58,7 @@ def one_pass(
     recorder: Recorder,
     noise_scale: FloatArray | None = None,
 ) -> SparseModel:
-    """Make the moves of one pass and record them; return the old model if none pays.
+    """Make the moves of one pass and record them; return the same model if none increases the objective.
 
     `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
     """
@@ -73,7 +73,7 @@ def one_pass(
 
     try:
         moves, moved = moves_that_pay(expansion, candidates.cost, model, settings, model_after)
-    except UnresolvedError:  # the model itself is at the edge of what arithmetic resolves: leave it
+    except UnresolvedError:  # the model itself is nearly singular: leave it as it is
         moves, moved = [], model
     recorder.record_pass(candidates, moves, model, moved, settings.size_prior)
     return moved
@@ -87,13 +87,13 @@ def shrink(
     recorder: Recorder,
     noise_scale: FloatArray | None = None,
 ) -> SparseModel:
-    """Raise the size prior until the model has no more functions than it may, and lower it again."""
+    """Delete functions in passes with an increasing size prior until at most `max_vectors` remain."""
     nothing = model.functions.take(slice(0))
-    price = max(settings.size_prior, 1.0)
+    size_prior = max(settings.size_prior, 1.0)
     while len(model) > settings.max_vectors:
-        price *= 1.3
-        dearer = replace(settings, size_prior=price)
-        model = one_pass(rows, model, nothing, dearer, workers, recorder, noise_scale)
+        size_prior *= 1.3
+        stricter = replace(settings, size_prior=size_prior)
+        model = one_pass(rows, model, nothing, stricter, workers, recorder, noise_scale)
     return model
 
 
@@ -104,15 +104,15 @@ def moves_that_pay(
     settings: PassSettings,
     model_after: Callable[[WeightPosterior], SparseModel],
 ) -> tuple[list[Move], SparseModel]:
-    """Return moves after which the recomputed objective is no lower, and the model after them."""
+    """Return moves after which the recomputed objective is not lower, and the model after them."""
     n_active = len(model)
     quadratic = gram_model(expansion)
     before = weight_posterior(quadratic, np.arange(n_active), model.mode.alpha)
-    price = settings.size_prior * cost
+    penalty = settings.size_prior * cost
     max_additions = min(max(10, n_active), settings.max_vectors - n_active)
     max_moves = 100 + 10 * len(expansion.weights)
     while max_moves:
-        after, moves = make_moves(quadratic, before, price, settings.tol, max_moves, max_additions)
+        after, moves = make_moves(quadratic, before, penalty, settings.tol, max_moves, max_additions)
         if not moves:
             break
         try:
@@ -128,16 +128,16 @@ def moves_that_pay(
 def make_moves(
     quadratic: GramModel,
     state: WeightPosterior,
-    price: FloatArray,
+    penalty: FloatArray,
     tol: float,
     max_moves: int,
     max_additions: float,
 ) -> tuple[WeightPosterior, list[Move]]:
-    """Make the best move again and again, while it gains at least `tol`."""
+    """Make the best move repeatedly while it gains at least `tol`."""
     moves: list[Move] = []
     additions_left = max_additions
     while len(moves) < max_moves:
-        move = best_move(state, quadratic.floor, penalty=price, may_add=additions_left > 0)
+        move = best_move(state, quadratic.floor, penalty=penalty, may_add=additions_left > 0)
         if move is None or move.gain < tol:
             break
         after = apply_move(quadratic, state, move)
@@ -153,7 +153,7 @@ def make_moves(
 
 
 def _starting_point(expansion: Expansion, after: WeightPosterior) -> tuple[FloatArray, FloatArray]:
-    """Return where the quadratic model sees the new mode, or as far that way as thresholds stay ordered."""
+    """Return the new mode by the quadratic model, or a point on the way if thresholds would lose order."""
     here = np.zeros_like(expansion.weights)
     here[after.active] = after.mean
     thresholds, step = thresholds_given_weights(expansion, here)

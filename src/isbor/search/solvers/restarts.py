@@ -1,9 +1,9 @@
 """Restarts: search again from the result, with other functions added.
 
-Selecting one function at a time ends where no single move gains, which need not be the best
-there is: functions that would gain together are never tried alone. So the search is restarted from
-its result with other functions added under weak priors, until that has been unsuccessful a few
-times in a row. Each restart is kept only if it ends higher.
+A search that changes one function at a time ends where no single move gains. This need not be the best model,
+because functions may gain only together. So the search is restarted from its result, with other functions
+added under weak priors, until several restarts in a row were unsuccessful. The result of a restart is kept
+only if its objective is higher.
 """
 
 from collections.abc import Callable
@@ -34,20 +34,20 @@ def with_restarts(
     workers: Workers,
     recorder: Recorder,
 ) -> tuple[SparseModel, bool]:
-    """Return the best model that `improve` reaches; give up after `patience` unsuccessful restarts in a row.
+    """Return the best model that `improve` finds, and whether its search converged.
 
-    `improve` says whether it came to an end or ran out of passes; so does the result. The recorder keeps
-    the steps of the winning run only.
+    Ends after `patience` unsuccessful restarts in a row. `improve` returns a model and whether it converged
+    (True) or reached the limit on passes (False). The recorder keeps the steps of the best run only.
     """
     size_prior = settings.size_prior
     recorder.begin_run(start, size_prior)
     best, finished = improve(start)
     steps = recorder.steps
     unsuccessful = 0
-    dealt = 0
+    n_drawn = 0
     while unsuccessful < settings.patience and finished:
-        added = (dealt + np.arange(min(_ADDED, len(rows)))) % len(rows)
-        dealt += len(added)
+        added = (n_drawn + np.arange(min(_ADDED, len(rows)))) % len(rows)
+        n_drawn += len(added)
         fresh = dictionary.basis(np.setdiff1d(added, best.functions.origin))
         try:
             enlarged = enlarged_model(rows, best, fresh, workers)
@@ -60,7 +60,7 @@ def with_restarts(
             best, steps, finished, unsuccessful = trial, recorder.steps, ended, 0
         elif ended:
             unsuccessful += 1
-        else:  # out of passes, with nothing better than what had converged
+        else:  # the limit on passes was reached without a better model
             break
     recorder.steps = steps
     return best, finished

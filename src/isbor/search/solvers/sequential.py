@@ -1,8 +1,8 @@
 """The paper's Algorithm 1 with its errors corrected: one move at a time, all rows as candidates.
 
-Everything is dense: the N × N matrix of basis functions is held, and after each move mode, Σ, S and Q
-are computed anew from it, in O(N² M). It is the slow and simple way to the same objective as
-the Gram-space solver, for small problems and for checking.
+The N × N matrix of basis functions is stored, and after each move the mode, Σ, S and Q are recomputed from it
+in O(N² M). This is a slow and simple way to maximise the same objective as the Gram-space solver, for small
+problems and for checks.
 """
 
 from dataclasses import dataclass
@@ -35,12 +35,12 @@ class _Dense:
     phi: FloatArray  # (N, N)
 
     def posterior(self, model: SparseModel) -> tuple[WeightPosterior, FloatArray]:
-        """Return Σ, μ, S and Q at the mode by their definitions, and the floor of S."""
+        """Return Σ, μ, S and Q at the mode, computed by their definitions, and the rounding floor of S."""
         y, v = self.rows.y, self.rows.weight
         cuts = edges(model.mode.thresholds)
         active = self.phi[:, model.functions.origin]
         at = ordinal_probit(active @ model.mode.weights, cuts[y], cuts[y + 1])
-        # -∂² ln p/∂f∂θ for θ = (active weights, thresholds), row by row.
+        # -∂² ln p/∂f∂θ of each row, for θ = (active weights, thresholds).
         t = len(model.mode.thresholds)
         mixed = np.zeros((len(y), t + 2))
         scatter_edges(mixed, y, -at.lower_curvature, -at.upper_curvature)
@@ -70,14 +70,14 @@ def solve_sequential(
     workers: Workers,
     recorder: Recorder,
 ) -> tuple[SparseModel, StopReason]:
-    """Make the best move, find the new mode, and so on while the objective rises."""
+    """Make the best move and find the new mode, repeatedly, while the objective rises."""
     size_prior = settings.size_prior
     candidates = dictionary.basis(np.arange(len(rows)))
     dense = _Dense(rows, candidates(rows.X))
 
     def step(model: SparseModel, price: float) -> SparseModel | None:
         may_add = len(model) < settings.max_vectors
-        moved = _best_that_rises(dense, candidates, model, price, settings.tol, may_add, workers)
+        moved = _best_improvement(dense, candidates, model, price, settings.tol, may_add, workers)
         if moved is None:
             return None
         move, after = moved
@@ -111,7 +111,7 @@ def solve_sequential(
     return model, StopReason.CONVERGED if finished else StopReason.MAX_ITER
 
 
-def _best_that_rises(
+def _best_improvement(
     dense: _Dense,
     candidates: Functions,
     model: SparseModel,
@@ -120,7 +120,7 @@ def _best_that_rises(
     may_add: bool,
     workers: Workers,
 ) -> tuple[Move, SparseModel] | None:
-    """Return the best move by the quadratic model that raises the recomputed objective as well."""
+    """Return the best move by the quadratic model that also raises the recomputed objective."""
     state, floor = dense.posterior(model)
     excluded: set[int] = set()
     while True:
@@ -139,7 +139,7 @@ def _best_that_rises(
 def _after(
     rows: TrainingRows, candidates: Functions, model: SparseModel, move: Move, workers: Workers
 ) -> SparseModel:
-    """Return the model with one precision changed, at its own mode."""
+    """Return the model after a move, refitted."""
     kept = model.functions.origin != move.candidate
     functions = model.functions.take(kept)
     alpha, weights = model.mode.alpha[kept], model.mode.weights[kept]
