@@ -35,7 +35,7 @@ from isbor.experiments.running.record_files import read_record_lines, record_lin
 __all__ = ["DOCUMENTS", "TABLES", "known_records", "rewritten"]
 
 DOCS = Path(__file__).parents[1] / "docs"
-DOCUMENTS = (DOCS / "comparison.md", DOCS / "reproduction.md")
+DOCUMENTS = (DOCS.parent / "README.md", DOCS / "comparison.md", DOCS / "reproduction.md")
 RECORDS = DOCS / "results" / "records.jsonl"
 Make: TypeAlias = Callable[[Results], Table | None]  # None: there is too little for such a table
 _PLACE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -174,7 +174,8 @@ def _made_by(records: Sequence[Record]) -> str:
     """Return what made the records: code, machine and days."""
     facts = provenance(records)
     parts = ("; ".join(text for heading, text in facts if heading == part) for part in ("code", "machine"))
-    return "Made by {}. Machine: {}. {}".format(*parts, dates(records)).strip()
+    text = "Made by {}. Machine: {}. {}".format(*parts, dates(records)).strip()
+    return re.sub(r"\b([0-9a-f]{10})[0-9a-f]{30}\b", r"\1", text)  # as much of a commit as tells it apart
 
 
 def main() -> None:

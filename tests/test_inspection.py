@@ -10,9 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from isbor import ISBOR, inspection
 from isbor.data.rows import canonical_rows
 from isbor.data.warps import prepare
+from isbor.inference.expansion import Expansion
+from isbor.inference.mode import Mode
 from isbor.inspection import feature_relevance
 from isbor.model.basis import Functions, RowDictionary
-from isbor.prediction.probabilities import LatentModel, Member
+from isbor.prediction.ensemble import Ensemble
+from isbor.prediction.sparse import SparseModel
 from tests.problems import small_rows
 
 
@@ -20,8 +23,11 @@ def hand_made(rows, functions, weights):
     """A score that no fit led to."""
     scaling = canonical_rows(rows.X.copy(), rows.y, rows.weight)[1]
     m = len(functions)
-    member = Member(functions, np.asarray(weights, dtype=float), np.eye(m), 0.0, np.zeros(m), 1.0, 1.0)
-    return LatentModel(prepare(rows, scaling, None)[1], (member,), np.zeros(1), 0.0)
+    expansion = Expansion(
+        np.asarray(weights, dtype=float), np.zeros(1), 0.0, np.zeros(m + 1), np.eye(m + 1), 0.0, 0.0
+    )
+    model = SparseModel(functions, Mode(np.ones(m), expansion), 0.0, len(rows))
+    return Ensemble.of(prepare(rows, scaling, None)[1], [model], rows.total_weight)
 
 
 def ramps(metric):
@@ -40,7 +46,7 @@ def all_pairs(latent, rows, feature, n_features):
     share = rows.weight[receiver] * rows.weight[donor]
 
     def score(X):
-        return latent.prepared_score(latent.prepare.widen(X)).mean
+        return latent.latent_of_scaled(X).mean
 
     effect = np.zeros(n_features)
     for j in range(n_features):
@@ -177,7 +183,7 @@ def test_few_pairs_are_about_as_good_as_all(monkeypatch):
     latent = hand_made(rows, basis, np.random.default_rng(1).normal(size=12))
     exact = all_pairs(latent, rows, np.arange(3), 3)
     assert_allclose(feature_relevance(latent, rows, np.arange(3), 3), exact, atol=0.015)
-    monkeypatch.setattr(inspection, "_WORK", 12 * 3 * 300)  # half of the rows, one pair each
+    monkeypatch.setattr(inspection, "_MAX_VALUES", 12 * 3 * 300)  # half of the rows, one pair each
     found = feature_relevance(latent, rows, np.arange(3), 3)
     assert np.any(found != exact)
     assert_allclose(found, exact, atol=0.1)
@@ -188,7 +194,7 @@ def test_pairs_do_not_depend_on_labels(monkeypatch):
     x, z = np.random.default_rng(0).normal(size=(2, 1000))
     rows, _ = canonical_rows(np.column_stack([x, z]), (x > np.median(x)).astype(int), np.ones(1000))
     latent = hand_made(rows, ramps([[1e-4, 1e-4]]), [1e4])
-    monkeypatch.setattr(inspection, "_PAIRS", 1000)
+    monkeypatch.setattr(inspection, "_MAX_PAIRS", 1000)
     assert_allclose(feature_relevance(latent, rows, np.arange(2), 2), [0.5, 0.5], atol=0.05)
 
 

@@ -1,12 +1,12 @@
-"""What ``isbor demo`` does: the paper's saddle, `ISBOR` beside two other models, a table and a picture.
+"""The command ``isbor demo``: `ISBOR` and two other models on the paper's saddle, in a table and a picture.
 
-The others are scikit-learn's gradient-boosted trees, which know nothing of the order of the classes, and the
-linear ordered probit, which knows it but cannot bend. All predict the median of their distribution over the
-classes, the best decision for the mean absolute error. The noise-free score of the draw, cut where the draw
-was cut, shows what could be reached at best.
+The others are scikit-learn's gradient-boosted trees, which do not use the order of the classes, and the
+linear ordered probit, which does but is linear. All predict the median of their distribution over the
+classes, the best decision for the mean absolute error. The true latent score, without noise, gives the lowest
+error that can be expected.
 
-All run on one thread. That makes their seconds comparable, and on so few rows more threads gain little,
-while on cores that other programs use they can stall the trees for a minute.
+All models run on one thread. That makes their times comparable. More threads gain little on so few rows, and
+on busy cores they can slow the trees down to a minute.
 """
 
 import io
@@ -35,38 +35,38 @@ from isbor.plots import LatentDisplay, require_matplotlib
 
 __all__ = ["LEAST_ROWS", "Demo", "Outcome", "check_request", "run_demo"]
 
-LEAST_ROWS = 100  # to fit to: with fewer, one of the five classes may be missing
-_LARGEST_SEED = 2**32 - 1  # scikit-learn takes no larger one
+LEAST_ROWS = 100  # for training: with fewer, one of the five classes may be missing
+_LARGEST_SEED = 2**32 - 1  # scikit-learn's limit
 _NOISE = 0.5
 _CLASSES = np.arange(1, len(SADDLE_THRESHOLDS) + 2)
-_ROWS_IN_PICTURE = 500  # test rows; more would hide the map
+_ROWS_IN_PICTURE = 500  # test rows; more would cover the colours
 _ENDINGS = (".pdf", ".png", ".svg")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one model did on the test rows."""
+    """The results of one model on the test rows."""
 
     name: str
     mae: float
     accuracy: float
-    rps: float | None = None  # None: gives no probabilities
-    size: str | None = None  # what it consists of
-    seconds: float | None = None  # to fit it
+    rps: float | None = None  # None without probabilities
+    size: str | None = None  # such as "4 vectors"
+    seconds: float | None = None  # of the fit
 
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What a demo found."""
+    """The results of a demo."""
 
     model: ISBOR
     n_train: int
     n_test: int
     isbor: Outcome
     peers: tuple[Outcome, ...]
-    truth: Outcome  # the noise-free score
-    noise_to_signal: float  # of the draw, to compare with the model's `sigma_`
-    picture: Path | None = None  # None: not wanted, or matplotlib is missing
+    truth: Outcome  # of the true latent score
+    noise_to_signal: float  # the true value, to compare with the model's `sigma_`
+    picture: Path | None = None  # None if there is none
 
 
 def run_demo(
@@ -77,18 +77,18 @@ def run_demo(
     output: Path | None = Path("isbor-demo.png"),
     console: Console | None = None,
 ) -> Demo:
-    """Fit ISBOR and two other models to the saddle and compare them on fresh rows.
+    """Fit ISBOR and two other models to the saddle and compare them on test rows.
 
     Parameters
     ----------
     n_train, n_test : int
-        Rows to fit to, at least `LEAST_ROWS`, and rows to test on.
+        Number of training rows, at least `LEAST_ROWS`, and of test rows.
     seed : int
-        Seed of the draws, from 0 to 2³² - 1.
+        Random seed, from 0 to 2³² - 1.
     output : Path or None
-        File for the picture, PNG, PDF or SVG by its ending; None means no picture.
+        File for the picture, ending in .png, .pdf or .svg; None draws no picture.
     console : rich Console or None
-        Where to report; None means nowhere.
+        Where to print; None prints nothing.
 
     Returns
     -------
@@ -97,13 +97,17 @@ def run_demo(
     Raises
     ------
     OSError
-        If no file can be written at `output`. This is found out before any work is done.
+        If `output` cannot be written. This is checked first.
     ValueError
         If a number is out of range, or `output` has another ending.
     """
     check_request(n_train, n_test, seed=seed, output=output)
     console = Console(quiet=True) if console is None else console
-    _say(console, f"Five classes cut from a saddle: {n_train:,} rows to fit to, {n_test:,} to test on.")
+    _say(
+        console,
+        "Synthetic data: five ordered classes, cut from a saddle.\n"
+        f"{n_train:,} training rows, {n_test:,} test rows.",
+    )
 
     rng = np.random.default_rng(seed)
     X, y, score = make_saddle(n_train, noise=_NOISE, random_state=rng, return_score=True)
@@ -116,7 +120,7 @@ def run_demo(
         of_trees = _assess("Gradient-boosted trees", trees, X, y, X_test, y_test)
         report("Linear ordered probit")
         linear = _assess("Linear ordered probit", OrderedProbit(n_jobs=1), X, y, X_test, y_test)
-    model.callback = None  # it reports to a line that is gone
+    model.callback = None  # its progress line is gone
     n_trees = trees.n_iter_ * trees.n_trees_per_iteration_
     found = Demo(
         model=model,
@@ -124,11 +128,16 @@ def run_demo(
         n_test=n_test,
         isbor=replace(isbor, size=f"{model.n_relevance_:,} vectors"),
         peers=(replace(of_trees, size=f"{n_trees:,} trees"), replace(linear, size=f"{X.shape[1]} slopes")),
-        truth=_outcome("True score", y_test, saddle_labels(score_test)),
+        truth=_outcome("True latent score", y_test, saddle_labels(score_test)),
         noise_to_signal=_NOISE / float(score.std()),
     )
     console.print(_table(found))
-    _say(console, "MAE and RPS are errors: lower is better. Seconds to fit, on one thread.\n")
+    _say(
+        console,
+        "MAE: mean absolute error, RPS: ranked probability score; lower is better. Seconds: fit on one "
+        "thread. The last row predicts from the true latent score, without noise: no model is better on "
+        "average.\n",
+    )
     _say(console, " ".join(_findings(found)))
     if output is not None:
         try:
@@ -140,7 +149,7 @@ def run_demo(
             _say(console, f"\nPicture: {found.picture}", soft_wrap=True)
     _say(
         console,
-        "\nNext, on data of your own (y: ordered labels, for instance 1 to 5):\n\n"
+        "\nTo use it on your own data (y: ordered labels, for instance 1 to 5):\n\n"
         "    from isbor import ISBOR\n"
         "    ISBOR().fit(X, y).predict_proba(X_new)",
         soft_wrap=True,
@@ -149,14 +158,14 @@ def run_demo(
 
 
 def check_request(n_train: int, n_test: int, *, seed: int, output: Path | None) -> None:
-    """Raise a ValueError or an OSError if `run_demo` cannot do with these arguments."""
+    """Raise a ValueError or an OSError if `run_demo` cannot run with these arguments."""
     if n_train < LEAST_ROWS:
         raise ValueError(
-            f"There are {n_train} rows to fit to; at least {LEAST_ROWS} are needed, so that all five classes "
+            f"There are {n_train} training rows; at least {LEAST_ROWS} are needed, so that all five classes "
             "occur."
         )
     if n_test < 1:
-        raise ValueError(f"There are {n_test} rows to test on; at least 1 is needed.")
+        raise ValueError(f"There are {n_test} test rows; at least 1 is needed.")
     if not 0 <= seed <= _LARGEST_SEED:
         raise ValueError(f"The seed is {seed}; a whole number from 0 to {_LARGEST_SEED} is needed.")
     if output is not None:
@@ -167,7 +176,7 @@ def _check_output(output: Path) -> None:
     if output.suffix.lower() not in _ENDINGS:
         raise ValueError(
             f"The picture cannot be written to {str(output)!r}: the name must end in one of "
-            f"{', '.join(_ENDINGS)}, which say the format."
+            f"{', '.join(_ENDINGS)}."
         )
     if output.is_dir():
         raise IsADirectoryError(f"{str(output)!r} is a directory; give the name of a file for the picture.")
@@ -198,7 +207,7 @@ def _median_labels(proba: FloatArray) -> IntArray:
 def _assess(
     name: str, model: _Classifier, X: FloatArray, y: IntArray, X_test: FloatArray, y_test: IntArray
 ) -> Outcome:
-    """Fit a model and judge it on the test rows."""
+    """Fit a model and evaluate it on the test rows."""
     start = time.perf_counter()
     model.fit(X, y)
     seconds = time.perf_counter() - start
@@ -220,13 +229,13 @@ def _outcome(name: str, y: IntArray, predicted: IntArray) -> Outcome:
 
 
 def _say(console: Console, text: str, *, soft_wrap: bool = False) -> None:
-    """Print text as it is: brackets are no markup, and numbers get no colour."""
+    """Print plain text, without rich's markup and colours."""
     console.print(text, markup=False, highlight=False, soft_wrap=soft_wrap)
 
 
 @contextmanager
 def _progress(console: Console) -> Iterator[Callable[[str], None]]:
-    """Show a line that turns while the block runs and is gone after it; yield what changes its text."""
+    """Show a progress line while the block runs; yield a function that changes its text."""
     with console.status("ISBOR") as status:
         yield status.update
 
@@ -260,24 +269,23 @@ def _table(found: Demo) -> Table:
 
 
 def _findings(found: Demo) -> list[str]:
-    """Return what was seen, in sentences that follow from the numbers."""
-    n_kept = found.model.n_relevance_
+    """Return the results in sentences."""
+    model = found.model
     excess = round(found.isbor.mae - found.truth.mae, 4)
     if excess == 0:
         distance = "the same as"
     else:
         distance = f"{abs(excess):.4f} {'above' if excess > 0 else 'below'}"
     return [
-        f"ISBOR kept {n_kept:,} of the {found.n_train:,} rows.",
-        f"Its error is {distance} that of the true score, {found.truth.mae:.4f}, which no model beats on "
-        "average.",
-        f"It puts the noise at {found.model.sigma_:.4f} of the signal; the draw had "
+        f"ISBOR needs {model.n_relevance_:,} relevance vectors for {found.n_train:,} training rows.",
+        f"Its MAE is {distance} that of the true latent score.",
+        f"It estimates the ratio of noise to signal as {model.sigma_:.4f}; the true value is "
         f"{found.noise_to_signal:.4f}.",
     ]
 
 
 def _draw(found: Demo, X: FloatArray, y: IntArray, output: Path) -> None:
-    """Write the picture of the model and a sample of rows."""
+    """Write the picture of the model, with some test rows."""
     require_matplotlib()
     from matplotlib.figure import Figure
 
@@ -286,11 +294,11 @@ def _draw(found: Demo, X: FloatArray, y: IntArray, output: Path) -> None:
     shown = slice(_ROWS_IN_PICTURE)
     LatentDisplay.from_estimator(found.model, X[shown], y[shown], ax=ax)
     ax.set_title(
-        f"Latent score of ISBOR: {found.model.n_relevance_:,} of {found.n_train:,} rows carry the model\n"
-        f"MAE {found.isbor.mae:.4f} on {found.n_test:,} new rows; boxed: the class predicted",
+        f"Latent score and predicted classes of ISBOR: {found.model.n_relevance_:,} relevance vectors\n"
+        f"for {found.n_train:,} training rows, MAE {found.isbor.mae:.4f} on {found.n_test:,} test rows",
         fontsize=11,
     )
-    # By way of memory: a file that exists is replaced as a whole or not at all.
+    # In memory first, so that an existing file is replaced as a whole or not at all.
     picture = io.BytesIO()
     figure.savefig(picture, format=output.suffix.lower().removeprefix("."))
     output.write_bytes(picture.getvalue())

@@ -58,8 +58,8 @@ def arrow_table():
 
 
 NAMES = (
-    *("age", "age missing", "color=blue", "color=red", "color missing", "color new"),
-    *("size=S", "size=L", "size new", "ok=False", "ok=True", "ok missing", "ok new", "n"),
+    *("age", "age missing", "color=blue", "color=red", "color missing", "color unseen"),
+    *("size=S", "size=L", "size unseen", "ok=False", "ok=True", "ok missing", "ok unseen", "n"),
 )
 MATRIX = np.array(
     [
@@ -119,7 +119,7 @@ def test_a_model_reads_the_tables_of_another_library():
 def test_strings_in_all_their_types_give_the_same_columns(column):
     frame = pd.DataFrame({"x": column}) if isinstance(column, pd.Series) else pl.DataFrame({"x": column})
     encoding, matrix, _ = learn(frame)
-    assert encoding.names == ("x=a", "x=b", "x missing", "x new")
+    assert encoding.names == ("x=a", "x=b", "x missing", "x unseen")
     assert_array_equal(matrix, [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0]])
 
 
@@ -149,18 +149,18 @@ def test_numbers_in_all_their_types_give_the_same_columns(column):
 
 def test_declared_levels_keep_their_order_and_others_are_sorted():
     frame = pd.DataFrame({"x": ["mid", "high", "low", "mid"]})
-    assert learn(frame)[0].levels == (("high", "low", "mid"),)
+    assert learn(frame)[0].categories == (("high", "low", "mid"),)
     order = ["none", "low", "mid", "high"]
     for ordered in (False, True):
         declared = frame.assign(x=pd.Categorical(frame["x"], order, ordered=ordered))
-        assert learn(declared)[0].levels == (("low", "mid", "high"),)  # "none" does not occur
-    assert learn(pl.DataFrame(frame.to_dict("list"), schema={"x": pl.Enum(order)}))[0].levels == (
+        assert learn(declared)[0].categories == (("low", "mid", "high"),)  # "none" does not occur
+    assert learn(pl.DataFrame(frame.to_dict("list"), schema={"x": pl.Enum(order)}))[0].categories == (
         ("low", "mid", "high"),
     )
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_ordered_levels_have_a_column_of_places(library):
+def test_ordered_levels_have_a_column_of_ranks(library):
     grades, order = ["high", "low", None, "mid", "low"], ["low", "unused", "mid", "high"]
 
     def frame(cells):
@@ -169,22 +169,22 @@ def test_ordered_levels_have_a_column_of_places(library):
         return pd.DataFrame({"grade": pd.Categorical(cells, order, ordered=True)})
 
     encoding, matrix, encode = learn(frame(grades))
-    *names, marks_missing, marks_new = encoding.names
-    assert names == ["grade=low", "grade=mid", "grade=high", "grade place"]
-    assert (marks_missing, marks_new) == ("grade missing", "grade new")
+    *names, marks_missing, marks_unseen = encoding.names
+    assert names == ["grade=low", "grade=mid", "grade=high", "grade rank"]
+    assert (marks_missing, marks_unseen) == ("grade missing", "grade unseen")
     assert encoding.categorical.tolist() == [True, True, True, False, True, True]
     assert_array_equal(matrix[:, 3], [2.0, 0.0, 0.75, 1.0, 0.0])  # a missing cell has the mean place
     assert_array_equal(encode(frame(["unused", "mid"]))[:, 3], [0.75, 1.0])
     plain = learn(pd.DataFrame({"grade": pd.Categorical(grades, order)}))[0]
-    assert "grade place" not in plain.names
+    assert "grade rank" not in plain.names
     two = learn(pd.DataFrame({"x": pd.Categorical(["a", "b"], ordered=True)}))[0]
-    assert two.names == ("x=a", "x=b", "x new")
+    assert two.names == ("x=a", "x=b", "x unseen")
 
 
 def test_polars_categories_are_numbered_by_appearance_which_must_not_matter():
     for rows in (["p", "r", "q"], ["q", "p", "r"]):
         frame = pl.DataFrame({"x": rows}, schema={"x": pl.Categorical})
-        assert learn(frame)[0].levels == (("p", "q", "r"),)
+        assert learn(frame)[0].categories == (("p", "q", "r"),)
 
 
 def test_levels_may_be_numbers_booleans_and_intervals():
@@ -196,7 +196,7 @@ def test_levels_may_be_numbers_booleans_and_intervals():
         }
     )
     encoding, matrix, encode = learn(frame)
-    assert encoding.levels == ((1, 3, 10), (False, True), ("(-1, 5]", "(5, 10]"))
+    assert encoding.categories == ((1, 3, 10), (False, True), ("(-1, 5]", "(5, 10]"))
     assert_array_equal(
         matrix,
         [
@@ -239,7 +239,7 @@ def test_a_table_may_hold_nothing_but_missing_cells(cells):
 def test_a_category_that_is_never_present_in_training_is_only_missing():
     frame = pd.DataFrame({"x": pd.Categorical([None, None], ["a"])})
     encoding, matrix, encode = learn(frame)
-    assert encoding.names == ("x missing", "x new")
+    assert encoding.names == ("x missing", "x unseen")
     assert_array_equal(matrix, [[1, 0], [1, 0]])
     assert_array_equal(encode(pd.DataFrame({"x": ["a", None]})), [[0, 1], [1, 0]])
 
@@ -370,8 +370,8 @@ def test_an_encoding_survives_pickling():
     encoding, matrix = learn_table(model, pandas_table())
     restored = pickle.loads(pickle.dumps(encoding))
     assert_array_equal(restored(model, polars_table()), matrix)
-    assert restored.levels == encoding.levels
-    assert {type(level) for levels in encoding.levels if levels for level in levels} == {str, bool}
+    assert restored.categories == encoding.categories
+    assert {type(level) for levels in encoding.categories if levels for level in levels} == {str, bool}
 
 
 # --- scikit-learn's contract -------------------------------------------------------------------------------
@@ -392,7 +392,7 @@ def test_features_are_noted_and_compared(table):
 def test_columns_without_string_names_are_told_by_position():
     frame = pd.DataFrame([["a", 1.0], ["b", np.nan]])
     encoding, _, encode = learn(frame)
-    assert encoding.names == ("x0=a", "x0=b", "x0 new", "x1", "x1 missing")
+    assert encoding.names == ("x0=a", "x0=b", "x0 unseen", "x1", "x1 missing")
     with pytest.raises(ValueError, match="X has 1 features, but Model is expecting 2"):
         encode(frame[[0]])
     with pytest.raises(ValueError, match=r"first \(inf\) in row 0, column 1"):
@@ -404,7 +404,7 @@ def test_numbers_may_come_as_an_array_and_categories_may_not():
         assert_array_equal(learn(pd.DataFrame({"a": [1.0, None]}))[2]([[5.0]]), [[5, 0]])
     _, _, encode = learn(pandas_table())
     with pytest.raises(
-        ValueError, match="type ndarray; Model was fitted to a data frame whose column 'color'"
+        ValueError, match="type ndarray; Model was fitted to a data frame with categories in column 'color'"
     ):
         encode(pandas_table().to_numpy())
 
@@ -423,13 +423,17 @@ def test_empty_tables_are_refused():
 
 def test_columns_of_one_name_are_refused():
     frame = pd.DataFrame(np.ones((2, 3)), columns=["a", "b", "a"])
-    with pytest.raises(ValueError, match="columns of one name: 'a'; each needs its own. Rename or drop"):
+    with pytest.raises(
+        ValueError, match="columns with the same name: 'a'; names must be unique. Rename or drop"
+    ):
         learn(frame)
 
 
 def test_identifiers_and_numbers_stored_as_text_are_warned_of():
     frame = pd.DataFrame({"x": [f"{v:.6f}" for v in np.linspace(0, 1, 30)]})
-    with pytest.warns(UserWarning, match=r"30 different levels.*'0.000000', in column 'x'.*to_numeric.*drop"):
+    with pytest.warns(
+        UserWarning, match=r"30 different categories.*'0.000000', in column 'x'.*to_numeric.*drop"
+    ):
         learn(frame)
     learn(frame[:10])  # few rows may well differ
     learn(pd.DataFrame({"x": [f"{i % 15}" for i in range(30)]}))
@@ -554,5 +558,5 @@ def test_booleans_serve_as_numbers():
 def test_other_mistakes_are_explained():
     with pytest.raises(ValueError, match="missing is 'drop'; one of 'auto', 'indicator', 'error' is needed"):
         learn(np.ones((2, 2)), missing="drop")
-    with pytest.raises(TypeError, match=r"type LazyFrame, whose rows .* Pass what its collect\(\) returns"):
+    with pytest.raises(TypeError, match=r"type LazyFrame, .* not rows; .* Pass X\.collect\(\)"):
         learn(polars_table().lazy())

@@ -55,10 +55,10 @@ def test_every_prefix_is_stratified():
         assert np.all(np.abs(share - n * np.array([0.7, 0.29, 0.01])) <= 1)
 
 
-def test_salt_gives_another_sample():
+def test_seed_gives_another_sample():
     X, y, weight = table(0, n=200)
     one, _ = canonical_rows(X, y, weight)
-    two, _ = canonical_rows(X, y, weight, salt=1)
+    two, _ = canonical_rows(X, y, weight, seed=1)
     assert set(one.source.tolist()) == set(two.source.tolist())
     assert one.source[:20].tolist() != two.source[:20].tolist()
 
@@ -103,7 +103,7 @@ def test_the_columns_of_a_category_are_scaled_together():
     level = rng.choice(4, size=2000, p=[0.7, 0.2, 0.09, 0.01])
     X = np.column_stack([rng.normal(size=2000), np.eye(4)[level]])
     rows, scaling = canonical_rows(
-        X, np.zeros(2000, dtype=np.intp), np.ones(2000), category=np.array([-1, 1, 1, 1, 1])
+        X, np.zeros(2000, dtype=np.intp), np.ones(2000), group=np.array([-1, 1, 1, 1, 1])
     )
     assert_allclose(scaling.factor[1:], scaling.factor[1])
     share = rows.weight / rows.weight.sum()

@@ -18,7 +18,7 @@ def test_a_warp_is_increasing_standard_and_can_be_undone(seed):
     scores = warp(column)
     order = np.argsort(column)
     assert np.all(np.diff(warp.knots) > 0)
-    assert np.all(np.diff(warp.scores) > 0)
+    assert np.all(np.diff(warp.warped) > 0)
     assert np.all(np.diff(scores[order]) >= 0)
     assert_allclose(warp.inverse(scores), column, rtol=1e-9)
     share = weight / weight.sum()
@@ -35,8 +35,8 @@ def test_one_outlier_does_not_squeeze_the_rest():
 
 def test_beyond_the_training_rows_a_warp_is_constant():
     warp = Warp.learn(np.arange(10.0), np.ones(10))
-    assert warp(np.array([-1e300]))[0] == warp.scores[0]
-    assert warp(np.array([1e300]))[0] == warp.scores[-1]
+    assert warp(np.array([-1e300]))[0] == warp.warped[0]
+    assert warp(np.array([1e300]))[0] == warp.warped[-1]
 
 
 def test_weights_mean_repetition():
@@ -44,7 +44,7 @@ def test_weights_mean_repetition():
     column, times = rng.normal(size=50), rng.integers(1, 5, 50)
     once = Warp.learn(column, times.astype(float))
     again = Warp.learn(np.repeat(column, times), np.ones(times.sum()))
-    assert_allclose(once.scores, again.scores, rtol=1e-12)
+    assert_allclose(once.warped, again.warped, rtol=1e-12)
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from isbor import ISBOR
 from isbor.metrics import log_loss, mean_absolute_error
-from isbor.search import families
-from isbor.search.selection import KindTrial, Selection
+from isbor.search import mixed
+from isbor.search.selection import FamilyTrial, Selection
 
 MIXED = {"basis": "mixed", "n_members": 2}
 ARD = {"metric": "ard"}
@@ -73,13 +73,13 @@ def test_relevance_is_the_effect_of_taking_a_feature_from_another_row(fits, two_
 def test_the_default_chooses_and_says_why(two_of_six, fits):
     X, y, X_test, y_test = two_of_six
     model = ISBOR().fit(X, y)
-    assert model.kind_ == model.selection_.kind
-    tried = [trial.kinds for trial in model.selection_.trials]
+    assert model.basis_ == model.selection_.basis
+    tried = [trial.families for trial in model.selection_.trials]
     assert tried[:4] == [("rbf",), ("ard",), ("rbf", "ard"), ("mixed",)]  # the simplest first
     assert tried[-1] == ("rbf", "ard", "mixed")
     text = str(model.selection_)
-    assert model.kind_ in text
-    assert "held back" in text
+    assert model.basis_ in text
+    assert "held-out" in text
     loss = log_loss(y_test, model.predict_proba(X_test), labels=model.classes_)
     single = [log_loss(y_test, fit.predict_proba(X_test), labels=fit.classes_) for fit in fits.values()]
     assert loss < np.mean(single)
@@ -91,9 +91,9 @@ def test_an_average_of_kinds_is_a_model_like_any_other():
     X = rng.normal(size=(120, 2))
     y = np.digitize(3 * np.exp(-0.5 * (X**2).sum(axis=1)) + 0.5 * rng.normal(size=120), [0.5, 1.5])
     model = ISBOR().fit(X, y)
-    assert model.kind_ == "rbf + mixed"
-    assert model.selection_.kinds == ("rbf", "mixed")
-    assert len(model.coef_) == len(model.alpha_) == len(model.relevance_vectors_) == model.n_relevance_
+    assert model.basis_ == "rbf + mixed"
+    assert model.selection_.families == ("rbf", "mixed")
+    assert len(model.dual_coef_) == len(model.alpha_) == len(model.relevance_vectors_) == model.n_relevance_
     score = model.latent(X)
     assert_allclose([score.mean(), score.std()], [0.0, 1.0], atol=1e-9)
     again = pickle.loads(pickle.dumps(model))
@@ -106,9 +106,9 @@ def test_what_is_not_compared():
     X = rng.normal(size=(120, 2))
     y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=120), [-0.5, 0.5])
     limited = ISBOR(max_vectors=3).fit(X, y)
-    assert all(len(trial.kinds) == 1 for trial in limited.selection_.trials)
+    assert all(len(trial.families) == 1 for trial in limited.selection_.trials)
     assert limited.n_relevance_ <= 3
-    tried = [trial.kinds for trial in ISBOR().fit(X[:, :1], y).selection_.trials]
+    tried = [trial.families for trial in ISBOR().fit(X[:, :1], y).selection_.trials]
     assert ("ard",) not in tried
     assert ("rbf",) in tried
 
@@ -117,8 +117,8 @@ def test_kinds_are_not_compared_without_labels_to_hold_back():
     X = np.random.default_rng(0).normal(size=(50, 2))
     for y in (np.arange(50) % 10, np.r_[np.zeros(45), 1:6].astype(int)):
         model = ISBOR().fit(X, y)
-        assert model.kind_ == "rbf"
-        assert "no two classes have 6 distinct rows" in repr(model.selection_)
+        assert model.basis_ == "rbf"
+        assert "fewer than two classes have 6 rows" in repr(model.selection_)
 
 
 def test_a_constant_score_has_the_unit_of_the_noise():
@@ -133,11 +133,11 @@ def test_a_constant_score_has_the_unit_of_the_noise():
 
 
 def test_kinds_that_were_given_up_are_told_apart():
-    held = KindTrial(("rbf",), -0.7, 0.0, 0.0, 3.0, n_fits=3)
-    given_up = KindTrial(("mixed",), -0.6, 0.2, 0.01, 9.0, n_fits=1)
+    held = FamilyTrial(("rbf",), -0.7, 0.0, 0.0, 3.0, n_fits=3)
+    given_up = FamilyTrial(("mixed",), -0.6, 0.2, 0.01, 9.0, n_fits=1)
     text = repr(Selection(("rbf",), (held, given_up), "the best."))
     assert re.search(r"^mixed +-0.6000 .* 1$", text, flags=re.MULTILINE)
-    assert "folds that a kind shares" in text
+    assert "folds shared" in text
     assert "folds" not in repr(Selection(("rbf",), (held,), "the best."))
 
 
@@ -171,13 +171,15 @@ def test_kinds_are_compared_on_groups_that_their_fits_did_not_see():
     x = np.random.default_rng(0).normal(size=n)
     y = (x > 0).astype(int)
     table = pd.DataFrame({"x": x, "row": pd.Categorical(range(n))})
-    with pytest.warns(UserWarning, match="150 different levels, such as 0, in column 'row', of 150 rows"):
+    with pytest.warns(
+        UserWarning, match="150 different categories, such as 0, in column 'row', for 150 rows"
+    ):
         model = ISBOR().fit(table, y)
-    scores = {trial.kinds: trial.score for trial in model.selection_.trials}
+    scores = {trial.families: trial.log_score for trial in model.selection_.trials}
     later = table.assign(row=pd.Categorical(range(n, 2 * n)))
-    assert_allclose(-log_loss(y, model.predict_proba(later)), scores[model.selection_.kinds], atol=0.2)
+    assert_allclose(-log_loss(y, model.predict_proba(later)), scores[model.selection_.families], atol=0.2)
     assert model.column_names_[0] == "x"
-    assert model.column_names_[-1] == "row new"
+    assert model.column_names_[-1] == "row unseen"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,7 @@ def test_kinds_are_compared_on_groups_that_their_fits_did_not_see():
 )
 def test_what_is_asked_for_is_not_compared(two_of_six, arguments, kind):
     model = ISBOR(**arguments).fit(two_of_six[0][:60], two_of_six[1][:60])
-    assert model.kind_ == kind
+    assert model.basis_ == kind
     assert model.selection_.trials == ()
 
 
@@ -278,10 +280,10 @@ def test_small_members_get_company_and_large_ones_go_on(two_of_six, monkeypatch)
         }
 
     together = ISBOR(basis="mixed").fit(X, y)
-    assert len(together._latent.members) == len(searched(together)) == 4
-    monkeypatch.setattr(families, "_FEW_FUNCTIONS", 0)
+    assert len(together._model.models) == len(searched(together)) == 4
+    monkeypatch.setattr(mixed, "_FEW_FUNCTIONS", 0)
     alone = ISBOR(basis="mixed").fit(X, y)
-    assert len(alone._latent.members) == 2
+    assert len(alone._model.models) == 2
     runs = searched(alone)
     assert [runs[3][0], runs[4][0]] == [runs[1][1], runs[2][1]]
 
@@ -291,7 +293,7 @@ def test_a_mixed_model_is_an_average_that_survives_pickling(fits, two_of_six):
     model = fits["mixed"]
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert len(model.coef_) == len(model.alpha_) == len(model.relevance_vectors_) == model.n_relevance_
+    assert len(model.dual_coef_) == len(model.alpha_) == len(model.relevance_vectors_) == model.n_relevance_
     score = model.latent(two_of_six[0])
     assert_allclose([score.mean(), score.std()], [0.0, 1.0], atol=1e-9)
 

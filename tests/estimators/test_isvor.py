@@ -14,7 +14,8 @@ from isbor import ISVOR, SVOR
 from isbor.estimators import isvor
 from isbor.kernel.calibration import calibrate
 from isbor.metrics import log_loss
-from isbor.prediction.probabilities import Score, class_probabilities
+from isbor.prediction.latent import Latent
+from isbor.prediction.probabilities import class_probabilities
 from tests.estimators.hard_problems import named_problems, random_problem
 
 CLASSES = [0, 1, 2, 3]
@@ -181,7 +182,7 @@ def test_thresholds_that_come_out_in_disorder_are_sorted():
 # --- Probabilities -----------------------------------------------------------------------------------------
 
 
-def test_probabilities_are_those_of_rows_held_back():
+def test_probabilities_are_those_of_held_out_rows():
     """On noise, a narrow kernel puts every row where its label wants it; only others can tell."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(120, 2)), rng.integers(0, 2, 120)
@@ -192,7 +193,7 @@ def test_probabilities_are_those_of_rows_held_back():
     assert log_loss(rng.integers(0, 2, 1000), model.predict_proba(new), labels=[0, 1]) < 0.8
 
 
-def test_held_back_scores_are_those_of_machines_fitted_without(rows):
+def test_held_out_scores_are_those_of_machines_fitted_without(rows):
     """The calibration again, from machines that were fitted to the rest of the rows, one after the other."""
     X, y = rows
     model = ISVOR(gamma=0.5).fit(X[:40], y[:40]).partial_fit(X[40:], y[40:])
@@ -208,7 +209,7 @@ def test_held_back_scores_are_those_of_machines_fitted_without(rows):
         score[held] = part.latent(gram[np.ix_(held, rest)]) - part.thresholds_.mean() + level
     probit = calibrate(score, known.y, np.ones(60))
     f = probit.slope * model.latent(X)
-    expected = class_probabilities(Score(f, np.zeros(60), np.ones(60), 1 / 62), probit.thresholds)
+    expected = class_probabilities(Latent(f, np.zeros(60), np.ones(60), 1 / 62), probit.thresholds)
     assert_allclose(model.predict_proba(X), expected, atol=1e-5)
 
 
@@ -289,8 +290,8 @@ def test_copies_learn_on_their_own(rows):
             {},
             "0 classes with positive weight",
         ),
-        ({"classes": CLASSES}, {"sample_weight": np.full(60, -1.0)}, "Negative values"),
-        ({"constraints": "explicit", "classes": CLASSES}, {}, "'constraints' parameter"),
+        ({"classes": CLASSES}, {"sample_weight": np.full(60, -1.0)}, r"sample_weight is -1\.0 in row 0"),
+        ({"constraints": "explicit", "classes": CLASSES}, {}, "constraints='explicit': 'implicit' or"),
     ],
 )
 def test_partial_fit_says_what_it_needs(rows, parameters, arguments, message):

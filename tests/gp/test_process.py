@@ -10,9 +10,9 @@ from scipy.optimize import minimize_scalar
 from isbor._core.parallel import Workers
 from isbor.data.rows import Scaling, TrainingRows
 from isbor.gp.ep import expectation_propagation
-from isbor.gp.hyperparameters import Plan, _Coordinates, fit_process
-from isbor.gp.laplace import curvature_slopes, laplace
-from isbor.gp.process import Covariance, ProcessScore
+from isbor.gp.hyperparameters import ProcessSettings, _Coordinates, fit_process
+from isbor.gp.laplace import laplace
+from isbor.gp.process import Covariance, Process
 from isbor.inference.expansion import expand, streamed
 from isbor.inference.mode import find_mode, log_evidence
 from isbor.model.likelihood import edges, ordinal_probit
@@ -26,7 +26,7 @@ INFERENCES = pytest.mark.parametrize("infer", [laplace, expectation_propagation]
 def rows_of(X, y, weight=None):
     n = len(y)
     weight = np.ones(n) if weight is None else weight
-    return TrainingRows(np.asarray(X, float), np.asarray(y), weight, np.arange(n), np.ones(n))
+    return TrainingRows(np.asarray(X, float), np.asarray(y), weight, np.arange(n))
 
 
 # --- The covariance ----------------------------------------------------------------------------------------
@@ -143,25 +143,6 @@ def test_order_of_rows_does_not_matter(infer):
     assert_allclose(two.posterior.coef, one.posterior.coef[order], atol=1e-6)
 
 
-def test_slopes_of_the_curvature():
-    f = np.tile(np.linspace(-5, 5, 21), 4)
-    low = np.repeat([-np.inf, -0.5, 0.4, 1.0], 21)
-    high = np.repeat([-0.5, -0.3, 3.0, np.inf], 21)
-
-    def curvature(f, low, high):
-        return ordinal_probit(f, low, high).curvature
-
-    slopes = curvature_slopes(ordinal_probit(f, low, high), f, low, high)
-    h = 1e-5
-    assert_allclose(
-        slopes.score, (curvature(f + h, low, high) - curvature(f - h, low, high)) / (2 * h), atol=1e-7
-    )
-    by_lower = (curvature(f, low + h, high) - curvature(f, low - h, high)) / (2 * h)
-    by_upper = (curvature(f, low, high + h) - curvature(f, low, high - h)) / (2 * h)
-    assert_allclose(slopes.lower, by_lower, atol=1e-7)
-    assert_allclose(slopes.upper, by_upper, atol=1e-7)
-
-
 # --- Gradients of both evidences ---------------------------------------------------------------------------
 
 
@@ -171,7 +152,7 @@ def test_slopes_of_the_curvature():
 def test_the_gradient_is_that_of_the_log_evidence(infer, ard, amplitude):
     rows = small_rows(n=20)  # with weights ½, 1 and 2
     d = rows.X.shape[1]
-    coordinates = _Coordinates.of(rows, Plan(d), np.arange(d) if ard else np.zeros(d, int))
+    coordinates = _Coordinates.of(rows, ProcessSettings(d), np.arange(d) if ard else np.zeros(d, int))
     point = coordinates.point(amplitude, np.array([0.4, 0.1][: coordinates.n_groups]))
 
     def evidence_at(point):
@@ -195,9 +176,9 @@ def test_predictions_are_the_conditional_gaussian(infer):
     covariance = Covariance(2.0, np.array([1.0, 3.0]))
     K = covariance.gram(rows.X)
     posterior = infer(K, rows, CUTS).posterior
-    latent = ProcessScore(Scaling.identity(2), rows.X, covariance, posterior, lapse=0.0)
+    latent = Process(Scaling.identity(2), rows.X, covariance, posterior, lapse=0.0)
     new = np.random.default_rng(1).normal(size=(7, 2))
-    score = latent.score(new)
+    score = latent.latent(new)
 
     inverse = np.linalg.inv(K)
     sigma = np.linalg.inv(inverse + np.diag(posterior.precision))
@@ -205,10 +186,10 @@ def test_predictions_are_the_conditional_gaussian(infer):
     assert_allclose(score.mean, across @ sigma @ posterior.linear, rtol=1e-6, atol=1e-8)
     expected = covariance.gram(new) - across @ (K - sigma) @ across.T
     assert_allclose(score.variance, np.diag(expected), rtol=1e-6)
-    at_rows = latent.score(rows.X)
+    at_rows = latent.latent(rows.X)
     assert_allclose(at_rows.variance, np.diag(sigma), rtol=1e-6)
     # Far from all rows nothing is known.
-    far = latent.score(np.full((1, 2), 1e100))
+    far = latent.latent(np.full((1, 2), 1e100))
     assert_allclose([far.mean[0], far.variance[0]], [0.0, 4.0])
 
 
@@ -218,8 +199,8 @@ def test_predictions_are_the_conditional_gaussian(infer):
 @INFERENCES
 def test_the_search_ends_where_the_evidence_has_no_slope(infer):
     rows = small_rows(n=60)
-    fit = fit_process(rows, infer, Plan(2, tolerance=1e-12))
-    coordinates = _Coordinates.of(rows, Plan(2), np.zeros(2, int))
+    fit = fit_process(rows, infer, ProcessSettings(2, tol=1e-12))
+    coordinates = _Coordinates.of(rows, ProcessSettings(2), np.zeros(2, int))
     point = coordinates.point(fit.covariance.amplitude, fit.covariance.scales[:1], fit.thresholds)
     gram = fit.covariance.gram(rows.X)
     evidence = infer(gram, rows, fit.thresholds)
@@ -232,13 +213,13 @@ def test_the_search_ends_where_the_evidence_has_no_slope(infer):
 
 def test_a_given_width_stays_and_the_best_width_is_better():
     rows = small_rows(n=60)
-    free = fit_process(rows, laplace, Plan(2))
+    free = fit_process(rows, laplace, ProcessSettings(2))
     best = free.covariance.scales[0]
-    again = fit_process(rows, laplace, Plan(2, gamma=best))
+    again = fit_process(rows, laplace, ProcessSettings(2, gamma=best))
     assert_allclose(again.covariance.scales, best)
     assert_allclose(again.log_evidence, free.log_evidence, atol=1e-2)
     for factor in (0.2, 5.0):
-        other = fit_process(rows, laplace, Plan(2, gamma=factor * best))
+        other = fit_process(rows, laplace, ProcessSettings(2, gamma=factor * best))
         assert_allclose(other.covariance.scales, factor * best)
         assert other.log_evidence < free.log_evidence - 0.1
 
@@ -249,16 +230,16 @@ def test_ard_finds_the_columns_that_matter():
     X[:, 2] = 0.0
     y = np.digitize(2 * np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=120), [-1.0, 1.0])
     rows = rows_of(X, y)
-    shared = fit_process(rows, laplace, Plan(2))
-    apart = fit_process(rows, laplace, Plan(2, ard=True))
+    shared = fit_process(rows, laplace, ProcessSettings(2))
+    apart = fit_process(rows, laplace, ProcessSettings(2, ard=True))
     assert apart.log_evidence > shared.log_evidence + 3
     assert apart.covariance.scales[0] > 100 * apart.covariance.scales[1]
 
 
 def test_restarts_never_lower_the_evidence_and_follow_the_seed():
     rows = small_rows(n=30, seed=3)
-    plain = fit_process(rows, laplace, Plan(2))
-    more = [fit_process(rows, laplace, Plan(2, n_restarts=2, seed=seed)) for seed in (5, 5)]
+    plain = fit_process(rows, laplace, ProcessSettings(2))
+    more = [fit_process(rows, laplace, ProcessSettings(2, n_restarts=2, seed=seed)) for seed in (5, 5)]
     assert more[0].log_evidence >= plain.log_evidence
     assert more[0].log_evidence == more[1].log_evidence
 
@@ -267,11 +248,11 @@ def test_restarts_never_lower_the_evidence_and_follow_the_seed():
 def test_labels_without_noise_lead_to_little_noise(infer):
     x = np.linspace(-1, 1, 40)
     rows = rows_of(x[:, None], np.digitize(x, [-0.4, 0.5]))
-    fit = fit_process(rows, infer, Plan(1))
+    fit = fit_process(rows, infer, ProcessSettings(1))
     assert fit.covariance.amplitude > 20
     assert np.all(np.diff(fit.thresholds) > 0)
-    latent = ProcessScore(Scaling.identity(1), rows.X, fit.covariance, fit.posterior, lapse=0.0)
-    score = latent.score(rows.X)
+    latent = Process(Scaling.identity(1), rows.X, fit.covariance, fit.posterior, lapse=0.0)
+    score = latent.latent(rows.X)
     assert np.array_equal(np.searchsorted(fit.thresholds, score.mean), rows.y)
     assert np.all(np.isfinite(score.variance))
 
@@ -279,7 +260,7 @@ def test_labels_without_noise_lead_to_little_noise(infer):
 def test_pure_noise_leads_to_class_frequencies():
     """Where all rows are equal, nothing but the thresholds can be learned."""
     rows = rows_of(np.zeros((40, 1)), np.repeat([0, 1, 2], [8, 20, 12]))
-    fit = fit_process(rows, laplace, Plan(1))
+    fit = fit_process(rows, laplace, ProcessSettings(1))
     p = np.exp(ordinal_probit(np.zeros(3), edges(fit.thresholds)[:-1], edges(fit.thresholds)[1:]).log_p)
     assert_allclose(p, [0.2, 0.5, 0.3], atol=1e-3)
     assert_allclose(fit.log_evidence, 8 * np.log(0.2) + 20 * np.log(0.5) + 12 * np.log(0.3), atol=0.01)

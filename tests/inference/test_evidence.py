@@ -6,10 +6,10 @@ from isbor.inference.evidence import Move as MoveOf
 from isbor.inference.evidence import (
     apply_move,
     best_move,
-    condition,
     gram_model,
     optimal_precision,
     residual,
+    weight_posterior,
 )
 from tests.oracles import dense
 from tests.problems import expansion_of, small_rows
@@ -49,15 +49,15 @@ def random_moves(model, state, rng, count):
 def test_gains_are_differences_of_the_evidence(expansion):
     model = gram_model(expansion)
     rng = np.random.default_rng(1)
-    state = condition(model, np.arange(4), np.array([0.1, 1.0, 3.0, 0.01]))
+    state = weight_posterior(model, np.arange(4), np.array([0.1, 1.0, 3.0, 0.01]))
     seen = set()
     for c in (0.0, 1.5):
         for _, drawn in random_moves(model, state, rng, 60):
-            state = condition(model, drawn.active, drawn.alpha)
+            state = weight_posterior(model, drawn.active, drawn.alpha)
             before = dense_evidence(expansion, state.active, state.alpha)
             for may_add in (True, False):
-                move = best_move(state, model.floor, price=c, may_add=may_add)
-                after = condition(model, *moved(state, move))
+                move = best_move(state, model.floor, penalty=c, may_add=may_add)
+                after = weight_posterior(model, *moved(state, move))
                 difference = dense_evidence(expansion, after.active, after.alpha) - before
                 price = c * (len(after.active) - len(state.active))
                 assert_allclose(move.gain, difference - price, rtol=1e-6, atol=1e-6)
@@ -88,7 +88,7 @@ def test_integrating_the_thresholds_first_changes_nothing_but_a_constant(expansi
 def test_sparsity_and_quality_by_their_definitions(expansion):
     model = gram_model(expansion)
     n, active, alpha = len(expansion.weights), np.array([3, 7, 11]), np.array([0.2, 1.0, 4.0])
-    state = condition(model, active, alpha)
+    state = weight_posterior(model, active, alpha)
     chosen = np.concatenate([active, np.arange(n, len(expansion.gradient))])
     joint = expansion.precision[np.ix_(chosen, chosen)] + np.diag(
         np.append(alpha, np.full(len(chosen) - 3, expansion.threshold_precision))
@@ -105,7 +105,7 @@ def test_sparsity_and_quality_by_their_definitions(expansion):
 
 def digits_lost(model, state):
     """The largest difference to a fresh factorisation, in units of the numbers' own sizes."""
-    fresh = condition(model, state.active, state.alpha)
+    fresh = weight_posterior(model, state.active, state.alpha)
     size = np.sqrt(np.diag(fresh.covariance))
     scale = np.diag(model.gram)
     differences = (
@@ -120,12 +120,12 @@ def digits_lost(model, state):
 def test_five_hundred_moves_lose_no_digits(expansion):
     model = gram_model(expansion)
     rng = np.random.default_rng(3)
-    state = condition(model, np.arange(3), np.ones(3))
+    state = weight_posterior(model, np.arange(3), np.ones(3))
     worst = 0.0
     for _ in range(500):
         ((_, state),) = random_moves(model, state, rng, 1)
         if residual(model, state) > 1e-10:
-            state = condition(model, state.active, state.alpha)
+            state = weight_posterior(model, state.active, state.alpha)
         worst = max(worst, digits_lost(model, state))
     assert worst < 1e-8
 
@@ -134,11 +134,11 @@ def test_without_refactorisation_digits_are_lost():
     """So the residual has something to see: wide functions, moves over many orders of magnitude."""
     model = gram_model(expansion_of(small_rows(), gamma=0.0003)[0])
     rng = np.random.default_rng(3)
-    checked = condition(model, np.arange(3), np.ones(3))
+    checked = weight_posterior(model, np.arange(3), np.ones(3))
     for move, unchecked in random_moves(model, checked, rng, 300):
         checked = apply_move(model, checked, move)
         if residual(model, checked) > 1e-10:
-            checked = condition(model, checked.active, checked.alpha)
+            checked = weight_posterior(model, checked.active, checked.alpha)
         if digits_lost(model, unchecked) > 1e-8:
             break
     assert digits_lost(model, checked) < 1e-8 < digits_lost(model, unchecked)
@@ -146,11 +146,11 @@ def test_without_refactorisation_digits_are_lost():
 
 def test_residual_sees_a_wrong_state(expansion):
     model = gram_model(expansion)
-    state = condition(model, np.arange(5), np.full(5, 0.5))
+    state = weight_posterior(model, np.arange(5), np.full(5, 0.5))
     assert residual(model, state) < 1e-12
     for wrong in (
-        condition(model, np.arange(5), np.full(5, 0.5 * (1 + 1e-6))),
-        condition(model, np.arange(5), np.array([0.5, 0.5, 0.5, 0.5, 0.6])),
+        weight_posterior(model, np.arange(5), np.full(5, 0.5 * (1 + 1e-6))),
+        weight_posterior(model, np.arange(5), np.array([0.5, 0.5, 0.5, 0.5, 0.6])),
     ):
         spoilt = type(state)(
             state.active, state.alpha, wrong.covariance, wrong.mean, state.sparsity, state.quality
@@ -182,7 +182,7 @@ def test_collinear_and_constant_candidates_are_never_added():
     linear = np.concatenate([model.linear, [model.linear[0], 1e-7]])
     floor = np.concatenate([model.floor, [model.floor[0], model.floor.min()]])
     wide = type(model)(gram, linear, floor)
-    state = condition(wide, np.array([0]), np.array([1e-9]))
+    state = weight_posterior(wide, np.array([0]), np.array([1e-9]))
     assert state.quality[11] ** 2 > state.sparsity[11]  # by the formulas alone both would
     refused = {10, 11}
     for _ in range(8):

@@ -52,5 +52,5 @@ def test_moments_of_the_scores_are_weighted():
     with Workers(1) as workers:
         expansion = expand(rows, streamed(rows, basis), w, np.array([-1.0, 0.0, 1.0]), workers)
     mean = np.average(f, weights=rows.weight)
-    assert_allclose(expansion.score_mean, mean)
-    assert_allclose(expansion.score_variance, np.average((f - mean) ** 2, weights=rows.weight))
+    assert_allclose(expansion.latent_mean, mean)
+    assert_allclose(expansion.latent_variance, np.average((f - mean) ** 2, weights=rows.weight))

@@ -18,36 +18,36 @@ from tests.problems import small_rows
 def problem():
     rows = small_rows(n=200)
     rng = np.random.default_rng(1)
-    rows = replace(rows, noise=np.exp(0.5 * rng.standard_normal(len(rows))))
+    noise_scale = np.exp(0.5 * rng.standard_normal(len(rows)))
     m, d = 6, rows.X.shape[1]
     metric = 2.0 ** rng.uniform(-2, 2, size=(m, d))
     metric[0, 0] = metric[3, 1] = 0.0
     ramp = np.arange(m) >= 3
     metric[ramp] *= rng.choice([-1.0, 1.0], size=(3, d))
     functions = Functions(rows.X[:m], metric, ramp, np.zeros(m), np.arange(m), np.ones(m)).centred_on(rows)
-    return rows, functions, 2.0 ** rng.uniform(-2, 3, m)
+    return rows, functions, 2.0 ** rng.uniform(-2, 3, m), noise_scale
 
 
-def mode_of(rows, functions, alpha, beta=None):
+def mode_of(rows, functions, alpha, noise_scale, beta=None):
     columns = streamed(rows, functions)
     with Workers(1) as workers:
 
         def held(w, b):
-            return replace(expand(rows, columns, w, b, workers), held_precision=beta)
+            return replace(expand(rows, columns, w, b, workers, noise_scale), held_precision=beta)
 
-        return find_mode(held, alpha, np.zeros(len(alpha)), np.linspace(-1, 1, rows.y.max()), tolerance=1e-22)
+        return find_mode(held, alpha, np.zeros(len(alpha)), np.linspace(-1, 1, rows.y.max()), tol=1e-22)
 
 
 @pytest.mark.parametrize("beta", [0.2, 3.0])
 def test_the_gradient_is_that_of_the_log_evidence(problem, beta):
-    rows, functions, alpha = problem
+    rows, functions, alpha, noise_scale = problem
     with Workers(1) as workers:
-        gradient = evidence_gradient(
-            rows, functions, streamed(rows, functions), mode_of(rows, functions, alpha, beta), workers
-        )
+        mode = mode_of(rows, functions, alpha, noise_scale, beta)
+        columns = streamed(rows, functions)
+        gradient = evidence_gradient(rows, functions, columns, mode, workers, noise_scale)
 
     def evidence(functions, alpha):
-        return log_evidence(mode_of(rows, functions, alpha, beta))
+        return log_evidence(mode_of(rows, functions, alpha, noise_scale, beta))
 
     h = 1e-4
     for name in ("centres", "metric"):
@@ -67,15 +67,15 @@ def test_the_gradient_is_that_of_the_log_evidence(problem, beta):
 
 
 def test_blocks_and_threads_do_not_matter(problem, monkeypatch):
-    rows, functions, alpha = problem
-    mode = mode_of(rows, functions, alpha)
+    rows, functions, alpha, noise_scale = problem
+    mode = mode_of(rows, functions, alpha, noise_scale)
     with Workers(1) as workers:
-        whole = evidence_gradient(rows, functions, streamed(rows, functions), mode, workers)
+        whole = evidence_gradient(rows, functions, streamed(rows, functions), mode, workers, noise_scale)
     monkeypatch.setattr(
         "isbor.inference.gradient.row_blocks", lambda n, _: [slice(i, i + 17) for i in range(0, n, 17)]
     )
     with Workers(3) as workers:
-        parts = evidence_gradient(rows, functions, streamed(rows, functions), mode, workers)
+        parts = evidence_gradient(rows, functions, streamed(rows, functions), mode, workers, noise_scale)
     assert_allclose(parts.centres, whole.centres, rtol=1e-10, atol=1e-10)
     assert_allclose(parts.metric, whole.metric, rtol=1e-10, atol=1e-10)
     assert_allclose(parts.log_alpha, whole.log_alpha, rtol=1e-10, atol=1e-10)

@@ -3,9 +3,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
+from isbor._core.linalg import UnresolvedError, factorise
 from isbor._core.parallel import Workers
 from isbor.inference.expansion import expand, streamed
-from isbor.inference.mode import UnresolvedError, factorise, find_mode, log_evidence, starting_thresholds
+from isbor.inference.mode import find_mode, log_evidence, starting_thresholds
 from isbor.model.basis import RowDictionary
 from isbor.model.likelihood import edges, ordinal_probit
 from tests.oracles import dense
@@ -95,7 +96,7 @@ def test_noise_is_a_gauge(c, flat):
     Under a flat prior of the thresholds the evidence shifts by (r-1) ln c; under the proper one not at all.
     """
     rows = small_rows()
-    mode, basis = mode_of(rows, tolerance=1e-16)
+    mode, basis = mode_of(rows, tol=1e-16)
     phi, m, t = basis(rows.X), len(ALPHA), len(mode.thresholds)
     beta = np.full(t, mode.expansion.threshold_precision)
     theta = np.concatenate([mode.weights, mode.thresholds])

@@ -9,10 +9,10 @@ from numpy.testing import assert_allclose
 from isbor import ISBOR
 from isbor._core.parallel import Workers
 from isbor.inference.expansion import streamed
-from isbor.inference.noise import expand_noise, fit_noise, with_noise
+from isbor.inference.noise import expand_noise, fit_noise, noise_scale_at_rows
 from isbor.model.basis import Functions
 from isbor.model.likelihood import edges, ordinal_probit
-from isbor.search.model import settle
+from isbor.prediction.sparse import fit_weights
 from tests.problems import small_rows
 
 
@@ -33,7 +33,9 @@ def problem():
     functions = ramps(rows)
     m = len(functions)
     with Workers(1) as workers:
-        model = settle(rows, functions, np.ones(m), np.zeros(m), np.linspace(-1, 1, rows.y.max()), workers)
+        model = fit_weights(
+            rows, functions, np.ones(m), np.zeros(m), np.linspace(-1, 1, rows.y.max()), workers
+        )
     return rows, functions, model.mode
 
 
@@ -139,4 +141,4 @@ def test_no_functions_no_noise(problem):
     nothing = functions.take(slice(0))
     with Workers(1) as workers:
         assert fit_noise(rows, nothing, mode, workers).shape == (0,)
-        assert_allclose(with_noise(rows, nothing, np.zeros(0), workers).noise, 1.0)
+        assert_allclose(noise_scale_at_rows(rows, nothing, np.zeros(0), workers), 1.0)

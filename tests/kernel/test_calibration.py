@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
+from isbor.data.folds import fold_numbers
 from isbor.data.rows import TrainingRows
-from isbor.kernel.calibration import calibrate, cross_fitted_scores, fold_numbers
+from isbor.kernel.calibration import calibrate, cross_fitted_scores
 from isbor.kernel.kernels import CutScore, Kernel
 
 
@@ -67,7 +68,7 @@ def test_scores_come_from_machines_that_have_not_seen_the_row():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(23, 1))
     y = np.array([0] * 11 + [1] * 11 + [2])
-    rows = TrainingRows(x, y, np.ones(23), np.arange(23), np.ones(23))
+    rows = TrainingRows(x, y, np.ones(23), np.arange(23))
     identity = np.eye(23)
 
     class Seen(Kernel):

@@ -11,7 +11,7 @@ from isbor.kernel.margins import margin_problem
 from isbor.kernel.smo import solve_margins
 from tests.oracles.margin_qp import solve_margin_qp
 
-EXACT = {"tolerance": 1e-10, "max_steps": 10_000_000, "cache_bytes": 1e9}
+EXACT = {"tol": 1e-10, "max_iter": 10_000_000, "cache_bytes": 1e9}
 
 
 def draw(n, r, seed, noise=0.5):
@@ -19,7 +19,7 @@ def draw(n, r, seed, noise=0.5):
     X = rng.normal(size=(n, 3))
     f = X[:, 0] + X[:, 1] ** 2 + noise * rng.normal(size=n)
     y = np.digitize(f, np.quantile(f, np.arange(1, r) / r))
-    return TrainingRows(X, y, np.ones(n), np.arange(n), np.ones(n))
+    return TrainingRows(X, y, np.ones(n), np.arange(n))
 
 
 def violation(problem, K, solution):
@@ -64,7 +64,7 @@ def test_explicit_constraints_put_thresholds_in_order():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2, 3], [20, 40, 20, 20])
     X = np.array([0.0, 3.0, 0.0, 3.0])[y][:, None] + 0.1 * rng.normal(size=(100, 1))
-    rows = TrainingRows(X, y, np.ones(100), np.arange(100), np.ones(100))
+    rows = TrainingRows(X, y, np.ones(100), np.arange(100))
     free, tied = (
         solve_margins(margin_problem(y, np.ones(100), kind), Kernel("linear"), rows, **EXACT)
         for kind in ("adjacent", "explicit")
@@ -105,7 +105,7 @@ def test_the_gap_bounds_the_error():
     kernel = Kernel("rbf", 0.5)
     best = solve_margins(problem, kernel, rows, **EXACT).objective
     for tolerance in (0.1, 1e-2, 1e-3):
-        rough = solve_margins(problem, kernel, rows, **{**EXACT, "tolerance": tolerance})
+        rough = solve_margins(problem, kernel, rows, **{**EXACT, "tol": tolerance})
         assert 0 <= best - rough.objective <= rough.gap
         assert rough.gap <= tolerance * (rough.objective + rough.gap)
 
@@ -127,6 +127,6 @@ def test_a_weight_of_two_is_the_row_twice(constraints):
 def test_a_limit_on_steps_is_kept():
     rows = draw(100, 4, 5)
     problem = margin_problem(rows.y, np.full(100, 10.0), "implicit")
-    solution = solve_margins(problem, Kernel("rbf", 0.5), rows, **{**EXACT, "max_steps": 50})
+    solution = solve_margins(problem, Kernel("rbf", 0.5), rows, **{**EXACT, "max_iter": 50})
     assert not solution.converged
     assert solution.n_iter == 50

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis.strategies import floats
 from numpy.testing import assert_allclose
 
-from isbor.model.likelihood import edges, ordinal_probit
+from isbor.model.likelihood import edge_slopes, edges, ordinal_probit
 
 STEP = 1e-5
 
@@ -37,12 +37,12 @@ def field(name):
 @pytest.mark.parametrize(
     ("value", "derivative", "sign", "argument"),
     [
-        ("log_p", "score", 1, 0),
+        ("log_p", "slope", 1, 0),
         ("log_p", "lower", -1, 1),
         ("log_p", "upper", 1, 2),
-        ("score", "curvature", -1, 0),
-        ("score", "lower_curvature", 1, 1),
-        ("score", "upper_curvature", 1, 2),
+        ("slope", "curvature", -1, 0),
+        ("slope", "lower_curvature", 1, 1),
+        ("slope", "upper_curvature", 1, 2),
         ("upper", "upper_curvature", 1, 0),
         ("lower", "lower_curvature", -1, 0),
     ],
@@ -108,7 +108,7 @@ def test_against_many_digits(f):
         expected = np.array([exact(*case) for case in cases])
     terms = ordinal_probit(*np.array(cases).T)
     actual = np.stack(
-        [terms.log_p, terms.score, terms.upper, terms.lower, terms.upper_curvature, terms.lower_curvature],
+        [terms.log_p, terms.slope, terms.upper, terms.lower, terms.upper_curvature, terms.lower_curvature],
         axis=1,
     )
     assert_allclose(actual, expected, rtol=1e-8, atol=1e-8)
@@ -127,9 +127,32 @@ def test_scale_is_a_gauge(f, low, gap, c):
     one = ordinal_probit(f, low, high)
     scaled = ordinal_probit(c * f, c * low, c * high, scale=c)
     assert_allclose(scaled.log_p, one.log_p, rtol=1e-9, atol=1e-12)
-    assert_allclose(scaled.score * c, one.score, rtol=1e-7, atol=1e-9)
+    assert_allclose(scaled.slope * c, one.slope, rtol=1e-7, atol=1e-9)
     assert_allclose(scaled.curvature * c**2, one.curvature, rtol=1e-6, atol=1e-9)
 
 
 def test_edges_enclose_every_level():
     assert edges(np.array([0.0, 2.0])).tolist() == [-np.inf, 0.0, 2.0, np.inf]
+
+
+def test_slopes_of_the_edge_weights():
+    f = np.tile(np.linspace(-5, 5, 21), 4)
+    low = np.repeat([-np.inf, -0.5, 0.4, 1.0], 21)
+    high = np.repeat([-0.5, -0.3, 3.0, np.inf], 21)
+    at = ordinal_probit(f, low, high)
+    above = np.where(np.isfinite(high), high - f - at.slope, 0.0)
+    below = np.where(np.isfinite(low), at.slope - (low - f), 0.0)
+    slopes = edge_slopes(at, above, below, 1.0 - at.curvature)
+
+    def slope_of(quantity, by):
+        return difference(
+            lambda s: quantity(ordinal_probit(f + s * by[0], low + s * by[1], high + s * by[2])), 0.0
+        )
+
+    in_f, in_lower, in_upper = np.eye(3)
+    assert_allclose(slopes.upper, slope_of(lambda d: d.upper_curvature, in_f), atol=1e-7)
+    assert_allclose(slopes.lower, slope_of(lambda d: d.lower_curvature, in_f), atol=1e-7)
+    assert_allclose(slopes.tie, slope_of(lambda d: d.upper * d.lower, in_f), rtol=1e-6, atol=1e-6)
+    # The curvature's slopes in the thresholds are those of the edge weights in the score, negated.
+    assert_allclose(-slopes.upper, slope_of(lambda d: d.curvature, in_upper), atol=1e-7)
+    assert_allclose(-slopes.lower, slope_of(lambda d: d.curvature, in_lower), atol=1e-7)

@@ -1,8 +1,4 @@
-import sys
-
-import matplotlib
-
-matplotlib.use("Agg")
+from itertools import combinations
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,65 +9,57 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from isbor import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR
-from isbor.datasets import make_saddle
+from isbor import GPOR, ISBOR, KDLOR, SBOR, SVOR
+from isbor.estimators.linear import OrderedProbit
 from isbor.plots import LatentDisplay
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
+@pytest.fixture(scope="module")
+def model(saddle):
+    return ISBOR(gamma=0.1).fit(*saddle)
 
 
 @pytest.fixture(scope="module")
-def data():
-    return make_saddle(300, random_state=0)
-
-
-@pytest.fixture(scope="module")
-def model(data):
-    return ISBOR(gamma=0.1).fit(*data)
-
-
-@pytest.fixture(scope="module")
-def wide_data(data):
-    """The saddle in columns 2 and 0, with two columns between and after that have other means."""
-    X, y = data
+def wide(saddle):
+    """The saddle in columns "north" and "east", with other columns between and after."""
+    X, y = saddle
     noise = np.random.default_rng(1).normal(size=(len(X), 2))
-    return np.column_stack([X[:, 1], 5 + noise[:, 0], X[:, 0], -30 + 4 * noise[:, 1]]), y
+    columns = {"north": X[:, 1], "u": 5 + noise[:, 0], "c": 3.0, "east": X[:, 0], "v": -30 + 4 * noise[:, 1]}
+    return pd.DataFrame(columns), y
 
 
 @pytest.fixture(scope="module")
-def wide_model(wide_data):
-    return ISBOR(gamma=0.05, patience=0).fit(*wide_data)
-
-
-def mixed_table(n=120):
-    """Grades by a category, two numbers, of which the first has missing cells, and a number that is not."""
+def mixed():
+    """Grades by a category and two numbers, the first with missing cells; then others that say nothing."""
     rng = np.random.default_rng(0)
-    x, z = rng.normal(size=(2, n))
-    kind = rng.choice(["a", "b", "c"], n, p=[0.2, 0.5, 0.3])
-    y = np.digitize(x + z + (kind == "a") + 0.3 * rng.normal(size=n), [-0.5, 0.5])
-    x[:10] = np.nan
-    return pd.DataFrame({"kind": kind, "x": x, "z": z}), y
+    x, z = rng.normal(size=(2, 120))
+    kind = rng.choice(["a", "b", "c"], 120, p=[0.2, 0.5, 0.3]).astype(object)
+    y = np.digitize(x + z + (kind == "a") + 0.3 * rng.normal(size=120), [-0.5, 0.5])
+    x[:10], kind[15] = np.nan, None
+    income, share, flag = rng.normal(4e4, 100, 120), rng.random(120), rng.random(120) < 0.4
+    table = {"kind": kind, "x": x, "z": z, "income": income, "flag": flag, "site": 7.0, "share": share}
+    return pd.DataFrame(table), y
 
 
-def hand_made(**changes):
-    """A display of the plane x + y that no estimator made."""
-    xx, yy = np.meshgrid(np.linspace(0, 1, 30), np.linspace(0, 1, 30))
-    parts = {
-        "xx": xx,
-        "yy": yy,
-        "score": xx + yy,
-        "thresholds": np.array([0.7, 1.3]),
-        "classes": np.array(["low", "mid", "high"]),
-        "vectors": np.array([[0.2, 0.2], [0.9, 0.8]]),
-        "vectors_name": "relevance vectors",
-        "coef": np.array([-2.0, 1.0]),
-        "feature_names": ["a", "b"],
-    }
-    return LatentDisplay(**(parts | changes))
+def of_bands(classes):
+    """A display of the plane x + y in as many bands as there are classes, made by hand."""
+    xx, yy = np.meshgrid(np.linspace(0, 1, 100), np.linspace(0, 1, 100))
+    return LatentDisplay(
+        xx=xx,
+        yy=yy,
+        score=xx + yy,
+        thresholds=2 * np.arange(1, len(classes)) / len(classes),
+        classes=np.array(classes),
+        vectors=np.empty((0, 2)),
+        vectors_name="vectors",
+        coef=np.empty(0),
+        feature_names=["a", "b"],
+        note="Others at their mean: c=3",
+    )
+
+
+def texts(display):
+    return [text.get_text() for text in display.labels_]
 
 
 # --- What is computed -------------------------------------------------------------------------------------
@@ -79,96 +67,96 @@ def hand_made(**changes):
 
 @pytest.mark.parametrize(
     ("other", "vectors"),
-    [(SBOR(gamma=0.05), "relevance_vectors_"), (KDLOR(), "support_vectors_"), (GPOR(gamma=0.05), None)],
-    ids=["SBOR", "KDLOR", "GPOR"],
+    [
+        (ISBOR(gamma=0.1), "relevance_vectors_"),
+        (SBOR(gamma=0.05), "relevance_vectors_"),
+        (KDLOR(), "support_vectors_"),
+        (GPOR(gamma=0.05), None),
+        (OrderedProbit(), None),
+    ],
+    ids=lambda value: type(value).__name__,
 )
-def test_other_systems_have_a_map_too(other, vectors, data):
-    X, y = data[0][:60], data[1][:60]
+def test_the_map_is_the_latent_score_on_a_grid_that_covers_the_rows(other, vectors, saddle):
+    X, y = saddle[0][:60], saddle[1][:60]
     fitted = clone(other).fit(X, y)
     display = LatentDisplay.from_estimator(fitted, X, y, grid_resolution=25)
     points = np.column_stack([display.xx.ravel(), display.yy.ravel()])
-    assert_array_equal(display.score.ravel(), fitted.latent(points))
-    assert_array_equal(display.vectors, np.empty((0, 2)) if vectors is None else getattr(fitted, vectors))
-
-
-def test_the_map_is_the_latent_score_on_the_grid(model, data):
-    X, _ = data
-    display = LatentDisplay.from_estimator(model, X, grid_resolution=25)
-    assert display.score.shape == display.xx.shape == display.yy.shape == (25, 25)
-    points = np.column_stack([display.xx.ravel(), display.yy.ravel()])
-    assert_array_equal(display.score.ravel(), model.latent(points))
+    assert_allclose(display.score.ravel(), fitted.latent(points), rtol=1e-12)
     assert_array_equal(np.asarray(display.surface_.get_array()).ravel(), display.score.ravel())
-
-
-def test_the_grid_covers_the_rows_and_little_more(model, data):
-    X, _ = data
-    display = LatentDisplay.from_estimator(model, X, grid_resolution=25)
-    for grid, column in ((display.xx, X[:, 0]), (display.yy, X[:, 1])):
-        extra = 0.05 * np.ptp(column)
-        assert column.min() - extra < grid.min() < column.min()
-        assert column.max() < grid.max() < column.max() + extra
-
-
-def test_features_that_are_not_shown_are_held_at_their_mean(wide_model, wide_data):
-    X, _ = wide_data
-    display = LatentDisplay.from_estimator(wide_model, X, features=(2, 0), grid_resolution=12)
-    points = np.tile(X.mean(axis=0), (144, 1))
-    points[:, 2], points[:, 0] = display.xx.ravel(), display.yy.ravel()
-    assert_allclose(display.score.ravel(), wide_model.latent(points), rtol=1e-12)
-    assert_array_equal(display.vectors, wide_model.relevance_vectors_[:, [2, 0]])
-    assert display.ax_.get_xlabel() == "feature 2"
-    assert display.ax_.get_ylabel() == "feature 0"
-
-
-def test_a_constant_feature_can_be_shown(model, data):
-    X = data[0][:50].copy()
-    X[:, 0] = 3.0
-    display = LatentDisplay.from_estimator(model, X, grid_resolution=10)
-    assert display.xx.min() < 3.0 < display.xx.max()
-
-
-def test_columns_by_name(wide_data):
-    X, y = wide_data
-    table = pd.DataFrame(X, columns=["north", "u", "east", "v"])
-    model = ISBOR(gamma=0.05, patience=0).fit(table, y)
-    by_name = LatentDisplay.from_estimator(model, table, features=("east", "north"), grid_resolution=10)
-    by_number = LatentDisplay.from_estimator(model, table, features=(2, 0), grid_resolution=10)
-    assert by_name.ax_.get_xlabel() == "east"
-    assert by_name.ax_.get_ylabel() == "north"
-    assert_array_equal(by_name.score, by_number.score)
-
-
-@pytest.mark.parametrize("basis", ["rbf", "mixed"])
-def test_vectors_are_shown_at_their_own_features_where_these_have_more_columns(basis):
-    table, y = mixed_table()
-    model = ISBOR(basis=basis).fit(table, y)
-    columns = [model._table.names.index(name) for name in ("z", "x")]
-    display = LatentDisplay.from_estimator(
-        model, table.dropna(), y[10:], features=("z", "x"), grid_resolution=9
-    )
-    assert_array_equal(display.vectors, model.relevance_vectors_[:, columns])
-    assert_array_equal(display.rows, table[["z", "x"]][10:])
-    assert list(display.feature_names) == ["z", "x"]
+    assert_array_equal(display.vectors, np.empty((0, 2)) if vectors is None else getattr(fitted, vectors))
+    assert_array_equal(display.rows_.get_offsets(), X)
+    assert_array_equal(display.rows_.get_array(), y - 1)
+    extra = 0.05 * np.ptp(X, axis=0)
+    assert np.all((X.min(axis=0) - extra < points.min(axis=0)) & (points.min(axis=0) < X.min(axis=0)))
+    assert np.all((X.max(axis=0) < points.max(axis=0)) & (points.max(axis=0) < X.max(axis=0) + extra))
 
 
 @pytest.mark.parametrize(
     "other",
-    [ISBOR(basis="rbf"), SBOR(gamma=0.2), GPOR(gamma=0.2), KDLOR(), SVOR(), ISVOR()],
+    [ISBOR(gamma=0.05, patience=0), GPOR(gamma=0.05), SVOR()],
     ids=lambda estimator: type(estimator).__name__,
 )
-def test_categories_that_are_not_shown_are_held_at_their_most_frequent_level(other):
-    table, y = mixed_table()
-    model = clone(other).fit(table, y)
-    display = LatentDisplay.from_estimator(model, table[10:], features=(1, 2), grid_resolution=9)
-    grid = pd.DataFrame({"kind": "b", "x": display.xx.ravel(), "z": display.yy.ravel()})
-    assert_allclose(display.score.ravel(), model.latent(grid), rtol=1e-12)
+def test_the_features_that_matter_most_are_shown(other, wide):
+    X, y = wide
+    fitted = clone(other).fit(X[:150], y[:150])
+    display = LatentDisplay.from_estimator(fitted, X, grid_resolution=9)
+    assert display.feature_names == ["north", "east"]
+    numbers = LatentDisplay.from_estimator(fitted, X, features=(3, 0), grid_resolution=9)
+    names = LatentDisplay.from_estimator(fitted, X, features=("east", "north"), grid_resolution=9)
+    assert_array_equal(display.score, numbers.score.T)
+    assert_array_equal(display.score, names.score.T)
+    assert (names.ax_.get_xlabel(), names.ax_.get_ylabel()) == ("east", "north")
+
+
+def test_other_features_are_held_at_their_means(wide):
+    X, y = wide
+    fitted = ISBOR(gamma=0.05, patience=0).fit(X, y)
+    display = LatentDisplay.from_estimator(fitted, X, features=(3, 0), grid_resolution=9)
+    points = pd.DataFrame([X.mean()] * 81)
+    points["east"], points["north"] = display.xx.ravel(), display.yy.ravel()
+    assert_allclose(display.score.ravel(), fitted.latent(points), rtol=1e-12)
+    assert_array_equal(display.vectors, fitted.relevance_vectors_[:, [3, 0]])
+    # A column that is constant is not mentioned.
+    u, v = X["u"].mean(), X["v"].mean()
+    assert display.legend_.get_title().get_text() == f"Others at their mean: u={u:.3g}, v={v:.3g}"
+    shown = LatentDisplay.from_estimator(fitted, X, features=("c", "u"), grid_resolution=9)
+    assert shown.xx.min() < 3.0 < shown.xx.max()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [ISBOR(basis="mixed", n_members=1), ISBOR(basis="rbf"), GPOR(gamma=0.2), KDLOR(), OrderedProbit()],
+    ids=lambda estimator: repr(estimator),
+)
+def test_categories_and_missing_cells(other, mixed):
+    X, y = mixed
+    fitted = clone(other).fit(X, y)
+    display = LatentDisplay.from_estimator(fitted, X, y, grid_resolution=9)
+    assert display.feature_names == ["x", "z"]
+    grid = pd.DataFrame([X.drop(columns=["kind", "flag"]).mean()] * 81).assign(kind="b", flag=False)[
+        X.columns
+    ]
+    grid["x"], grid["z"] = display.xx.ravel(), display.yy.ravel()
+    assert_allclose(display.score.ravel(), fitted.latent(grid), rtol=1e-12)
+    assert_array_equal(display.rows, X[["x", "z"]][10:])
+    assert_array_equal(display.codes, y[10:])
+    held, left_out = display.note.splitlines()
+    income = f"{X['income'].mean():,.0f}"
+    assert held == (
+        f"Others at their mean or most frequent category: kind=b, income={income}, flag=False and 1 more"
+    )
+    assert left_out == "10 row(s) not shown: missing cells"
+    assert LatentDisplay.from_estimator(fitted, X, grid_resolution=9).note == held
+    if hasattr(fitted, "relevance_vectors_"):
+        columns = [fitted.column_names_.tolist().index(name) for name in ("x", "z")]
+        assert_array_equal(display.vectors, fitted.relevance_vectors_[:, columns])
 
 
 # --- What is drawn ----------------------------------------------------------------------------------------
 
 
-def test_boundaries_lie_where_the_score_equals_a_threshold(model, data):
-    display = LatentDisplay.from_estimator(model, data[0])
+def test_boundaries_lie_where_the_score_equals_a_threshold(model, saddle):
+    display = LatentDisplay.from_estimator(model, saddle[0])
     assert_array_equal(display.boundaries_.levels, model.thresholds_)
     for level, path in zip(display.boundaries_.levels, display.boundaries_.get_paths(), strict=True):
         assert len(path.vertices) > 100
@@ -176,155 +164,104 @@ def test_boundaries_lie_where_the_score_equals_a_threshold(model, data):
         assert_allclose(model.latent(path.vertices), level, atol=0.01)
 
 
-def test_labels_name_the_class_predicted_where_they_stand(model, data):
-    display = LatentDisplay.from_estimator(model, data[0])
-    positions = np.array([text.get_position() for text in display.labels_])
-    assert [text.get_text() for text in display.labels_] == [str(k) for k in model.predict(positions)]
-    assert {text.get_text() for text in display.labels_} == {"1", "2", "3", "4", "5"}
+def test_thresholds_that_are_not_crossed_have_no_line():
+    display = of_bands(["low", "mid", "high"])
+    display.thresholds = np.array([0.7, 9.0])
+    assert_array_equal(display.plot().boundaries_.levels, [0.7])
+    display.thresholds = np.array([8.0, 9.0])
+    assert display.plot().boundaries_ is None
+    assert texts(display) == ["low"]
+    display.score = np.zeros((100, 100))
+    display.plot().figure_.canvas.draw()
+    assert texts(display) == ["low"]
 
 
-def test_labels_keep_away_from_each_other_and_from_relevance_vectors(model, data):
-    display = LatentDisplay.from_estimator(model, data[0])
-    labels = np.array([text.get_position() for text in display.labels_])
+def test_labels_name_the_class_predicted_where_they_stand(model, saddle):
+    display = LatentDisplay.from_estimator(model, saddle[0])
+    places = np.array([text.get_position() for text in display.labels_])
+    assert texts(display) == [str(label) for label in model.predict(places)]
+    assert set(texts(display)) == {"1", "2", "3", "4", "5"}
     for point in model.relevance_vectors_:
-        assert np.linalg.norm(labels - point, axis=1).min() > 0.3  # of a square of side 10
-    for k, label in enumerate(labels):
-        assert np.linalg.norm(np.delete(labels, k, axis=0) - label, axis=1).min() > 0.5
+        assert np.linalg.norm(places - point, axis=1).min() > 0.3  # of a square of side 10
 
 
-def test_relevance_vectors_are_larger_for_larger_weights(model, data):
-    display = LatentDisplay.from_estimator(model, data[0])
+@pytest.mark.parametrize("in_two", [False, True])
+@pytest.mark.parametrize(
+    "classes",
+    [
+        ["no", "yes"],
+        list(range(10)),
+        [f"from {k}0 to {k}9 percent of all" for k in range(6)],
+        ["Strongly disagree, whatever is said and done", "Neither agree nor disagree", "Strongly agree"],
+    ],
+    ids=["two", "ten", "six long", "three long"],
+)
+def test_every_class_is_named_inside_the_frame_and_not_under_another(classes, in_two):
+    """On axes of their own, and on one of two where there is less room and the legend is inside."""
+    display = of_bands(classes).plot(plt.subplots(1, 2, figsize=(11, 5))[1][1] if in_two else None)
+    display.figure_.canvas.draw()
+    frame = display.ax_.get_window_extent()
+    boxes = [text.get_bbox_patch().get_window_extent() for text in display.labels_]
+    assert len(boxes) == len(classes)
+    for box in boxes:
+        assert frame.x0 <= box.x0 < box.x1 <= frame.x1
+        assert frame.y0 <= box.y0 < box.y1 <= frame.y1
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    legend = display.legend_.get_window_extent()
+    assert not any(legend.contains(*box.get_points().mean(axis=0)) for box in boxes)
+    starts = {text.replace("\n", " ")[:12] for text in texts(display)}
+    assert starts == {str(label)[:12] for label in classes}
+
+
+def test_vectors_are_larger_for_larger_weights(model, saddle):
+    display = LatentDisplay.from_estimator(model, saddle[0], grid_resolution=9)
     assert_array_equal(display.vectors_.get_offsets(), model.relevance_vectors_)
     areas = display.vectors_.get_sizes()
-    assert_array_equal(np.argsort(areas, kind="stable"), np.argsort(np.abs(model.coef_), kind="stable"))
+    assert_array_equal(np.argsort(areas, kind="stable"), np.argsort(np.abs(model.dual_coef_), kind="stable"))
     assert areas.min() >= 40
-
-
-def test_rows_are_drawn_with_the_ranks_of_their_labels(model, data):
-    X, y = data
-    display = LatentDisplay.from_estimator(model, X, y, grid_resolution=20)
-    assert_array_equal(display.rows_.get_offsets(), X)
-    assert_array_equal(display.rows_.get_array(), y - 1)
-    assert LatentDisplay.from_estimator(model, X, grid_resolution=20).rows_ is None
-
-
-def test_given_axes_are_used_and_none_others_are_made(model, data):
-    figure, (left, right) = plt.subplots(1, 2)
-    display = LatentDisplay.from_estimator(model, data[0], grid_resolution=20, ax=right)
-    assert display.ax_ is right
-    assert display.figure_ is figure
-    assert not left.collections
-    assert plt.get_fignums() == [figure.number]
-
-
-def test_it_can_be_drawn_again():
-    display = hand_made().plot()
-    first = display.ax_
-    assert display.plot() is display
-    assert display.ax_ is not first
-    assert [text.get_text() for text in display.labels_] == ["low", "mid", "high"]
-
-
-def test_thresholds_that_are_not_crossed_have_no_line():
-    assert_array_equal(hand_made(thresholds=np.array([0.7, 9.0])).plot().boundaries_.levels, [0.7])
-    one_class = hand_made(thresholds=np.array([8.0, 9.0])).plot()
-    assert one_class.boundaries_ is None
-    assert [text.get_text() for text in one_class.labels_] == ["low"]
-
-
-def test_a_constant_score_without_relevance_vectors_can_be_drawn():
-    display = hand_made(score=np.zeros((30, 30)), vectors=np.empty((0, 2)), coef=np.empty(0)).plot()
-    display.figure_.canvas.draw()
-    assert display.boundaries_ is None
-
-
-def test_nothing_is_cut_off(model, data):
-    display = LatentDisplay.from_estimator(model, *data)
-    display.figure_.canvas.draw()
-    page = display.figure_.bbox
-    for artist in (display.ax_.title, display.ax_.get_legend(), display.colorbar_.ax.yaxis.label):
-        box = artist.get_window_extent()
-        assert page.x0 <= box.x0 < box.x1 <= page.x1
-        assert page.y0 <= box.y0 < box.y1 <= page.y1
-    assert (
-        display.ax_.get_legend().get_window_extent().y1 < display.ax_.xaxis.label.get_window_extent().y0 + 1
-    )
+    assert [text.get_text() for text in display.legend_.get_texts()] == ["relevance vectors (area: weight)"]
+    assert display.rows_ is None
 
 
 # --- Errors -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("features", [(0,), (0, 1, 1), (1, 1)])
-def test_two_different_features_are_needed(model, data, features):
-    with pytest.raises(ValueError, match=r"two different columns are needed"):
-        LatentDisplay.from_estimator(model, data[0], features=features)
-
-
-@pytest.mark.parametrize("features", [(0, 2), (-1, 0), ("east", "north"), (0, 1.0), (None, 0)])
-def test_features_must_exist(model, data, features):
-    with pytest.raises(ValueError, match=r"the model has 2 feature\(s\).*from 0 to 1"):
-        LatentDisplay.from_estimator(model, data[0], features=features)
-
-
-def test_axes_need_numbers():
-    table, y = mixed_table()
-    model = ISBOR(gamma=0.1, patience=0).fit(table, y)
-    with pytest.raises(
-        ValueError, match=r"'kind' held categories .*'a', 'b', 'c'.*features are \['x', 'z'\]"
-    ):
-        LatentDisplay.from_estimator(model, table[10:])
-
-
-def test_missing_cells_cannot_be_shown():
-    table, y = mixed_table()
-    model = ISBOR(gamma=0.1, patience=0).fit(table, y)
-    message = r"missing cells in 8 row\(s\), the first row 0, of \['x'\].*dropna"
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"features": (0,)}, "two different columns are needed"),
+        ({"features": (1, 1)}, "two different columns are needed"),
+        ({"features": (0, 2)}, r"the model has 2 feature\(s\), \['x0', 'x1'\].*from 0 to 1"),
+        ({"features": (-1, 0)}, r"the model has 2 feature\(s\)"),
+        ({"features": ("east", "north")}, r"the model has 2 feature\(s\)"),
+        ({"features": (0, 1.0)}, r"the model has 2 feature\(s\)"),
+        ({"grid_resolution": 1}, "grid_resolution is 1; a whole number, at least 2, is needed"),
+        ({"y": np.ones(299)}, "inconsistent numbers of samples"),
+        ({"y": np.full(300, 9)}, "not in classes: .*9"),
+    ],
+    ids=str,
+)
+def test_options_are_checked(model, saddle, options, message):
     with pytest.raises(ValueError, match=message):
-        LatentDisplay.from_estimator(model, table[2:], y[2:], features=("x", "z"))
-    with pytest.raises(ValueError, match=message):  # where the model would take the mean without a mark
-        complete = ISBOR(gamma=0.1, patience=0).fit(table[10:], y[10:])
-        LatentDisplay.from_estimator(complete, table[2:], features=("x", "z"))
-    X = table[["x", "z"]].to_numpy()
-    marked = ISBOR(gamma=0.1, patience=0, missing="indicator").fit(X, y)
+        LatentDisplay.from_estimator(model, saddle[0], **options)
+
+
+def test_axes_need_numbers_that_vary(mixed):
+    X, y = mixed
+    model = ISBOR(gamma=0.1, patience=0).fit(X, y)
     with pytest.raises(
-        ValueError, match=r"missing cells in 10 row\(s\), the first row 0, of \['feature 0'\]"
+        ValueError, match=r"'kind' held categories .*'a', 'b', 'c'.*features are \['x', 'z', 'income'"
     ):
-        LatentDisplay.from_estimator(marked, X)
+        LatentDisplay.from_estimator(model, X, features=("kind", "x"))
+    with pytest.raises(ValueError, match=r"no row in which both 'x' and 'z' are present"):
+        LatentDisplay.from_estimator(model, X[:10], features=("x", "z"))
+    few = ["kind", "x", "site"]
+    with pytest.raises(ValueError, match=r"1 numeric feature\(s\) that vary, \['x'\]; two are needed"):
+        LatentDisplay.from_estimator(ISBOR(gamma=0.1, patience=0).fit(X[few], y), X[few])
 
 
-def test_one_feature_is_not_enough(data):
-    X, y = data
-    model = ISBOR(gamma=0.1, patience=0).fit(X[:, :1], y)
-    with pytest.raises(ValueError, match=r"the model has 1 feature\(s\)"):
-        LatentDisplay.from_estimator(model, X[:, :1])
-
-
-def test_the_estimator_must_be_fitted(data):
+def test_a_fitted_model_with_a_latent_score_is_needed(saddle):
     with pytest.raises(NotFittedError, match="not fitted yet"):
-        LatentDisplay.from_estimator(ISBOR(), data[0])
-
-
-def test_the_estimator_must_have_a_latent_score(data):
+        LatentDisplay.from_estimator(ISBOR(), saddle[0])
     with pytest.raises(TypeError, match="LogisticRegression has no latent score; a fitted estimator"):
-        LatentDisplay.from_estimator(LogisticRegression().fit(*data), data[0])
-
-
-def test_a_grid_has_at_least_two_points_an_axis(model, data):
-    with pytest.raises(ValueError, match="grid_resolution is 1; at least 2"):
-        LatentDisplay.from_estimator(model, data[0], grid_resolution=1)
-
-
-def test_labels_must_be_known_and_as_many_as_rows(model, data):
-    X, y = data
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        LatentDisplay.from_estimator(model, X, y[:-1])
-    with pytest.raises(ValueError, match="9"):
-        LatentDisplay.from_estimator(model, X, np.full(len(X), 9))
-
-
-def test_without_matplotlib_it_says_what_to_install(model, data, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'pip install "isbor\[plots\]"'):
-        LatentDisplay.from_estimator(model, data[0])
-    with pytest.raises(ImportError, match=r'pip install "isbor\[plots\]"'):
-        hand_made().plot()
+        LatentDisplay.from_estimator(LogisticRegression().fit(*saddle), saddle[0])

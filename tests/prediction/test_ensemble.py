@@ -1,4 +1,4 @@
-"""The average of models of different kinds."""
+"""The average of models of different basis families."""
 
 from dataclasses import replace
 
@@ -6,29 +6,31 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from isbor import ISBOR
 from isbor._core.parallel import Workers
-from isbor.data.rows import canonical_rows
+from isbor.data.training import read_training
+from isbor.prediction.ensemble import Ensemble
 from isbor.prediction.probabilities import class_probabilities
-from isbor.search.families import KINDS, Plan, Table, fit_kind, fit_kinds
-from isbor.search.result import Fit
+from isbor.search.families import FAMILIES, fit_families
+from isbor.search.result import SearchResult
+from isbor.search.settings import SearchSettings
 
-PLAN = Plan(
+SETTINGS = SearchSettings(
     gamma=None,
     size_prior=2.0,
     solver="gram",
     n_candidates=200,
-    tolerance=0.01,
+    tol=0.01,
     patience=0,
-    max_passes=1000,
-    max_vectors=None,
+    max_iter=1000,
+    max_vectors=np.inf,
     n_members=2,
     seed=0,
 )
-FEATURE = np.arange(4)
 
 
 @pytest.fixture(scope="module")
-def table():
+def training():
     """Four columns: the second is constant, the third has two values, the first and last are warped."""
     rng = np.random.default_rng(0)
     X = np.column_stack(
@@ -36,99 +38,104 @@ def table():
     )
     f = np.sin(2 * X[:, 0]) + X[:, 2] + 0.5 * np.log(X[:, 3])
     y = np.digitize(f + 0.4 * rng.normal(size=150), [-0.5, 0.5, 1.2])
-    rows, scaling = canonical_rows(X, y, np.ones(150))
-    return Table(rows, scaling, FEATURE, np.zeros(4, dtype=np.bool_))
+    return read_training(ISBOR(), X, y, None)
 
 
 @pytest.fixture(scope="module")
-def fits(table):
+def results(training):
     with Workers(1) as workers:
-        return [fit_kind(kind, table, PLAN, "fit", workers, None) for kind in KINDS]
+        return [fit(training, SETTINGS, "fit", workers, None) for fit in FAMILIES.values()]
 
 
 @pytest.fixture(scope="module")
-def average(table, fits):
+def average(training, results):
     with Workers(1) as workers:
-        return Fit.average(fits, table.rows, workers)
+        return SearchResult.average(results, training.rows, workers)
 
 
-def test_moments_of_the_average(table, fits, average):
+def test_moments_of_the_average(training, results, average):
     """In units of score plus noise, counted from the mean of the thresholds; disagreement is variance."""
-    X = table.scaling.inverse(table.rows.X) + 0.1
-    latents = [fit.latent(150.0) for fit in fits]
-    trained = [latent.prepared_score(latent.prepare.widen(table.rows.X)).mean for latent in latents]
-    units = [np.sqrt(1.0 + f.var()) for f in trained]
-    cuts = [latent.thresholds / unit for latent, unit in zip(latents, units, strict=True)]
-    scores = [latent.score(X) for latent in latents]
-    means = np.stack([s.mean / unit - cut.mean() for s, unit, cut in zip(scores, units, cuts, strict=True)])
-    variances = [s.variance / unit**2 for s, unit in zip(scores, units, strict=True)]
-    noises = [s.noise / unit**2 for s, unit in zip(scores, units, strict=True)]
-    latent = average.latent(150.0)
-    score = latent.score(X)
+    X = training.X + 0.1
+    models = [result.model for result in results]
+    units = [np.sqrt(1.0 + model.latent_of_scaled(training.rows.X).mean.var()) for model in models]
+    cuts = [model.thresholds / unit for model, unit in zip(models, units, strict=True)]
+    parts = [model.latent(X) for model in models]
+    means = np.stack([p.mean / unit - cut.mean() for p, unit, cut in zip(parts, units, cuts, strict=True)])
+    variances = [p.variance / unit**2 for p, unit in zip(parts, units, strict=True)]
+    noises = [p.noise_variance / unit**2 for p, unit in zip(parts, units, strict=True)]
+    model = average.model
+    latent = model.latent(X)
     unit = 1.0 / np.sqrt(np.mean(np.power(units, -2.0)))  # of the average, where its mean noise is 1
-    assert_allclose(latent.thresholds / unit, np.mean(cuts, axis=0))
-    assert_allclose((score.mean - latent.thresholds.mean()) / unit, means.mean(axis=0), atol=1e-10)
-    assert_allclose(score.variance / unit**2, np.mean(variances, axis=0) + means.var(axis=0))
-    assert_allclose(score.noise / unit**2, np.mean(noises, axis=0))
-    assert average.n_functions == sum(fit.n_functions for fit in fits)
+    assert_allclose(model.thresholds / unit, np.mean(cuts, axis=0))
+    assert_allclose((latent.mean - model.thresholds.mean()) / unit, means.mean(axis=0), atol=1e-10)
+    assert_allclose(latent.variance / unit**2, np.mean(variances, axis=0) + means.var(axis=0))
+    assert_allclose(latent.noise_variance / unit**2, np.mean(noises, axis=0))
+    assert model.n_functions == sum(part.n_functions for part in models)
 
 
-def test_the_unit_of_a_score_does_not_matter(table, fits):
-    """Twice the score with twice the thresholds and the noise is the same model."""
-    X = table.scaling.inverse(table.rows.X)
-    plain, doubled = (
-        fit.latent(150.0) for fit in (fits[2], replace(fits[2], scales=(2.0,) * len(fits[2].models)))
+def test_the_average_is_one_sum_of_functions(training, average):
+    model = average.model
+    functions = replace(model.functions, offset=np.zeros(model.n_functions))
+    prepared = model.preparation.widen(training.rows.X)
+    assert_allclose(
+        functions(prepared) @ model.coef + model.intercept,
+        model.latent_of_scaled(training.rows.X).mean,
+        atol=1e-10,
     )
+
+
+def test_the_unit_of_a_score_does_not_matter(training, results):
+    """Twice the score with twice the thresholds and the noise is the same model."""
+    plain = results[2].model
+    doubled = replace(plain, scales=(2.0,) * len(plain.models))
     assert_allclose(doubled.thresholds, 2.0 * plain.thresholds)
     assert_allclose(
-        class_probabilities(doubled.score(X), doubled.thresholds),
-        class_probabilities(plain.score(X), plain.thresholds),
+        class_probabilities(doubled.latent(training.X), doubled.thresholds),
+        class_probabilities(plain.latent(training.X), plain.thresholds),
         rtol=1e-9,
     )
 
 
-def test_an_average_is_less_sure_than_the_mean_of_its_models(table, fits, average):
+def test_an_average_is_less_sure_than_the_mean_of_its_models(training, results, average):
     """Its log score is no worse than theirs on average: probabilities of a mean score and a larger spread."""
-    rows = table.rows
-    X = table.scaling.inverse(rows.X)
-    row = np.arange(len(rows))
+    rows = training.rows
 
-    def log_score(fit):
-        latent = fit.latent(150.0)
-        return np.log(class_probabilities(latent.score(X), latent.thresholds)[row, rows.y]).mean()
+    def log_score(result):
+        proba = class_probabilities(result.model.latent_of_scaled(rows.X), result.model.thresholds)
+        return np.log(proba[np.arange(len(rows)), rows.y]).mean()
 
-    assert log_score(average) > np.mean([log_score(fit) for fit in fits])
+    assert log_score(average) > np.mean([log_score(result) for result in results])
 
 
-def test_columns_that_a_kind_leaves_out():
+def test_columns_that_a_family_leaves_out():
     """Two columns of two values and a constant one: "mixed" sees fewer columns than the others."""
     rng = np.random.default_rng(1)
     X = np.column_stack([np.full(80, 2.0), rng.integers(0, 2, 80), rng.integers(0, 2, 80)])
     y = np.digitize(X[:, 1] - X[:, 2] + 0.5 * rng.normal(size=80), [-0.5, 0.5])
-    rows, scaling = canonical_rows(X, y, np.ones(80))
-    small = Table(rows, scaling, np.arange(3), np.zeros(3, dtype=np.bool_))
+    small = read_training(ISBOR(), X, y, None)
     with Workers(1) as workers:
-        parts = [fit_kind(kind, small, PLAN, "fit", workers, None) for kind in ("rbf", "mixed")]
-        latent = Fit.average(parts, rows, workers).latent(80.0)
+        parts = [FAMILIES[name](small, SETTINGS, "fit", workers, None).model for name in ("rbf", "mixed")]
+        model = Ensemble.of_families(parts, small.rows, workers)
     assert len(parts[1].preparation.source) < len(parts[0].preparation.source)
     # The first member is the "rbf" model, shifted and in another unit.
-    mean = latent.members[0].score(latent.prepare(X)).mean
-    alone = parts[0].latent(80.0).score(X).mean
+    mean = model.models[0].latent(model.preparation(X)).mean
+    alone = parts[0].latent(X).mean
     assert alone.std() > 0.1
     assert_allclose(np.corrcoef(mean, alone)[0, 1], 1.0)
 
 
-def test_runs_are_numbered_through(fits, average):
-    runs = [{step.run for step in fit.steps} for fit in fits]
+def test_runs_are_numbered_through(results, average):
+    runs = [{step.run for step in result.steps} for result in results]
     assert len({step.run for step in average.steps}) == sum(map(len, runs))
-    assert len(average.steps) == sum(len(fit.steps) for fit in fits)
+    assert len(average.steps) == sum(len(result.steps) for result in results)
 
 
-def test_kinds_share_the_first_fit(table, fits):
+def test_families_share_the_first_fit(training, results):
     """ "ard" begins where "rbf" ended; its trace does not repeat what "rbf" did."""
     with Workers(1) as workers:
-        fit = fit_kinds(("rbf", "ard"), table, PLAN, workers, None)
-    assert fit.kinds == ("rbf", "ard")
-    assert fit.n_passes == fits[1].n_passes
-    assert [step.kind for step in fit.steps] == [step.kind for step in fits[1].steps]
-    assert_allclose(fit.models[1].mode.weights, fits[1].models[0].mode.weights)
+        found = fit_families(("rbf", "ard"), training, SETTINGS, "fit", workers, None)
+    alone = results[1]
+    assert found["rbf"].n_passes + found["ard"].n_passes == alone.n_passes
+    steps = (*found["rbf"].steps, *found["ard"].steps)
+    assert [step.kind for step in steps] == [step.kind for step in alone.steps]
+    assert_allclose(found["ard"].model.coef, alone.model.coef)

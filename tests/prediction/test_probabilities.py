@@ -15,19 +15,14 @@ from isbor.data.warps import prepare
 from isbor.inference.mode import posterior_precision
 from isbor.model.basis import RowDictionary
 from isbor.model.likelihood import edges, ordinal_probit
-from isbor.prediction.probabilities import (
-    FittedScore,
-    LatentModel,
-    Score,
-    class_probabilities,
-    credible_bands,
-    decide,
-    insert_empty_levels,
-    log_class_probabilities,
-    margins,
-)
-from isbor.search.gram import GramSettings, solve_gram
-from isbor.search.model import Recorder, initial_model
+from isbor.prediction.decisions import decide, margins
+from isbor.prediction.ensemble import Ensemble
+from isbor.prediction.latent import Latent
+from isbor.prediction.levels import insert_empty_levels
+from isbor.prediction.probabilities import class_probabilities, credible_bands, log_class_probabilities
+from isbor.search.gram import solve_gram
+from isbor.search.recorder import Recorder
+from isbor.search.settings import SolverSettings
 
 B = np.array([-1.0, 0.2, 1.5])
 MEAN = np.linspace(-5.1, 5.2, 31)
@@ -36,7 +31,7 @@ VARIANCE = np.linspace(0.0, 9.0, 31)
 
 def score(mean, variance, noise=1.0):
     mean = np.asarray(mean, dtype=float)
-    return Score(mean, np.broadcast_to(variance, mean.shape), np.broadcast_to(noise, mean.shape))
+    return Latent(mean, np.broadcast_to(variance, mean.shape), np.broadcast_to(noise, mean.shape))
 
 
 SCORE = score(MEAN, VARIANCE, np.linspace(3.0, 0.1, 31))
@@ -124,7 +119,7 @@ def test_unknown_losses_are_refused(loss, message):
 
 def test_credible_bands_are_quantiles_of_the_probability():
     mean, variance, noise = np.array([0.3, -2.0]), np.array([0.5, 0.1]), np.array([0.6, 2.0])
-    lower, upper = credible_bands(Score(mean, variance, noise), B, 0.8)
+    lower, upper = credible_bands(Latent(mean, variance, noise), B, 0.8)
     f = mean[:, None] + np.sqrt(variance)[:, None] * np.random.default_rng(0).normal(size=(2, 200_000))
     for i in range(2):
         p = class_probabilities(score(f[i], 0.0, noise[i]), B)
@@ -158,7 +153,7 @@ def test_empty_levels_are_small_but_defined(observed):
     n_rows, n_levels = 90, 6
     scores, variance = np.linspace(-4.0, 3.0, 701), np.linspace(0.5, 0.0, 701)
     spreads = np.column_stack([scores, np.sqrt(1.0 + variance)])
-    b = insert_empty_levels(seen, observed, n_levels, total_weight=n_rows, scores=spreads)
+    b = insert_empty_levels(seen, observed, n_levels, total_weight=n_rows, responses=spreads)
     assert b.shape == (5,)
     assert np.all(np.diff(b) > 0)
     p = class_probabilities(score(scores, variance), b)
@@ -171,7 +166,7 @@ def test_empty_levels_are_small_but_defined(observed):
 
 
 def test_all_levels_observed_leaves_the_thresholds_alone():
-    b = insert_empty_levels(B, np.arange(4), 4, total_weight=10, scores=np.zeros((1, 2)))
+    b = insert_empty_levels(B, np.arange(4), 4, total_weight=10, responses=np.zeros((1, 2)))
     assert_allclose(b, B, atol=1e-12)
 
 
@@ -185,14 +180,14 @@ def test_variance_and_probabilities_against_importance_sampling(seed, gamma):
     rows, scaling = canonical_rows(X, y, np.ones(150))
     dictionary = RowDictionary(rows, gamma)
     with Workers(1) as workers:
-        start = initial_model(rows, dictionary, workers)
-        model, _ = solve_gram(rows, dictionary, start, GramSettings(), workers, Recorder("fit", rows.source))
+        recorder = Recorder("fit", rows.source)
+        model, _ = solve_gram(rows, dictionary, None, SolverSettings(), workers, recorder)
     mode, m = model.mode, len(model.functions.origin)
     assert m >= 1
     basis = dictionary.basis(model.functions.origin)
     new = 1.2 * rng.normal(size=(100, 2))
     preparation = prepare(rows, scaling, None)[1]
-    latent = LatentModel.average(preparation, [FittedScore(basis, mode)], 150.0).score(new)
+    latent = Ensemble.of(preparation, [model], 150.0).latent(new)
     mean, variance = latent.mean, latent.variance
     phi = basis(scaling(new))
 

@@ -8,7 +8,8 @@ from isbor._core.trace import StopReason
 from isbor.inference.mode import posterior_precision
 from isbor.model.basis import RowDictionary
 from isbor.search.batch import mackay_precisions, solve_batch
-from isbor.search.model import Recorder
+from isbor.search.recorder import Recorder
+from isbor.search.settings import SolverSettings
 from tests.problems import small_rows
 
 
@@ -17,9 +18,8 @@ def solved():
     rows = small_rows(n=120)
     recorder = Recorder("fit", rows.source)
     with Workers(1) as workers:
-        model, reason = solve_batch(
-            rows, RowDictionary(rows, 0.3), max_iterations=1000, workers=workers, recorder=recorder
-        )
+        dictionary = RowDictionary(rows, 0.3)
+        model, reason = solve_batch(rows, dictionary, None, SolverSettings(), workers, recorder)
     assert reason is not StopReason.MAX_ITER
     return model, recorder.steps
 

@@ -7,11 +7,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from isbor._core.parallel import Workers
-from isbor.inference.evidence import condition, gram_model
+from isbor.inference.evidence import gram_model, weight_posterior
 from isbor.inference.expansion import expand, streamed
+from isbor.prediction.sparse import fit_weights
 from isbor.search.adaptive.gains import Directions, Gains, best_candidates
 from isbor.search.adaptive.proposals import Proposals
-from isbor.search.model import settle, start_from
+from isbor.search.starts import start_from
 from tests.problems import small_rows
 
 
@@ -21,7 +22,7 @@ def problem():
     proposals = Proposals(np.random.default_rng(0), np.arange(rows.X.shape[1]), np.ones(rows.X.shape[1]))
     with Workers(1) as workers:
         model = start_from(rows, proposals.fresh(rows, 8).centred_on(rows), workers)
-        model = settle(
+        model = fit_weights(
             rows,
             model.functions,
             np.ones(len(model)),
@@ -40,7 +41,7 @@ def test_gains_are_those_of_additions(problem):
     with Workers(1) as workers:
         expansion = expand(rows, streamed(rows, everything), weights, model.mode.thresholds, workers)
         gains = Gains.of(rows, len(rows), model, workers).values(fresh, workers)
-    state = condition(gram_model(expansion), np.arange(len(model)), model.mode.alpha)
+    state = weight_posterior(gram_model(expansion), np.arange(len(model)), model.mode.alpha)
     ratio = (state.quality**2 / state.sparsity)[len(model) :]
     expected = np.where(ratio > 1, 0.5 * (ratio - 1 - np.log(np.maximum(ratio, 1))), 0.5 * (ratio - 1))
     sound = state.sparsity[len(model) :] > 1e-3 * np.diag(expansion.precision)[len(model) : len(everything)]

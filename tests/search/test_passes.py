@@ -3,19 +3,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
 from isbor.data.rows import canonical_rows
 from isbor.inference.expansion import expand, streamed
-from isbor.inference.mode import UnresolvedError
+from isbor.inference.mode import starting_thresholds
 from isbor.model.basis import RowDictionary
+from isbor.prediction.sparse import fit_weights
 from isbor.search import passes, width
-from isbor.search.gram import GramSettings, solve_gram
-from isbor.search.model import Recorder, initial_model
-from isbor.search.passes import Terms, make_moves, moves_that_pay
+from isbor.search.gram import solve_gram
+from isbor.search.passes import PassSettings, make_moves, moves_that_pay
+from isbor.search.recorder import Recorder
+from isbor.search.sequential import solve_sequential
+from isbor.search.settings import SolverSettings
+from isbor.search.starts import initial_model
 from isbor.search.width import choose_width
 from tests.problems import small_rows
 
-FREE = Terms(0.0, np.inf, 0.01)
+FREE = PassSettings(0.0, np.inf, 0.01)
 
 
 @pytest.fixture(scope="module")
@@ -53,12 +58,12 @@ def test_moves_are_taken_back_by_halves_while_the_objective_falls(start):
 def test_a_pass_that_never_pays_changes_nothing(start, reason):
     model, expansion = start
 
-    def settle(after):
+    def model_after(after):
         if reason == "unresolved":
             raise UnresolvedError("no such mode")
         return replace(model, log_evidence=model.log_evidence - 1.0)
 
-    moves, moved = moves_that_pay(expansion, np.ones(len(expansion.weights)), model, FREE, settle)
+    moves, moved = moves_that_pay(expansion, np.ones(len(expansion.weights)), model, FREE, model_after)
     assert moves == []
     assert moved is model
 
@@ -66,10 +71,10 @@ def test_a_pass_that_never_pays_changes_nothing(start, reason):
 def test_drifting_moves_are_refactorised(start, monkeypatch):
     model, expansion = start
     quadratic = passes.gram_model(expansion)
-    before = passes.condition(quadratic, np.arange(len(model.functions.origin)), model.mode.alpha)
+    before = passes.weight_posterior(quadratic, np.arange(len(model.functions.origin)), model.mode.alpha)
     calls = []
     monkeypatch.setattr(passes, "residual", lambda *_: 1.0)
-    monkeypatch.setattr(passes, "condition", lambda *arguments: calls.append(1) or before)
+    monkeypatch.setattr(passes, "weight_posterior", lambda *arguments: calls.append(1) or before)
     make_moves(quadratic, before, np.zeros(len(expansion.weights)), 0.01, 5, 10)
     assert len(calls) == 5
 
@@ -77,8 +82,8 @@ def test_drifting_moves_are_refactorised(start, monkeypatch):
 def test_width_is_chosen_by_evidence_less_the_size_prior():
     rows = small_rows(n=150)
     with Workers(1) as workers:
-        free, trials = choose_width(rows, 2, GramSettings(size_prior=0.0), workers)
-        dear, dear_trials = choose_width(rows, 2, GramSettings(size_prior=20.0), workers)
+        free, trials = choose_width(rows, 2, SolverSettings(size_prior=0.0), workers)
+        dear, dear_trials = choose_width(rows, 2, SolverSettings(size_prior=20.0), workers)
     assert free.objective == max(trial.log_evidence for trial in trials)
     assert dear.objective == max(trial.log_evidence - 20 * trial.n_active for trial in dear_trials)
     assert len(dear.model.functions.origin) < len(free.model.functions.origin)
@@ -90,9 +95,28 @@ def test_more_classes_than_a_sample_would_hold(monkeypatch):
     X = np.random.default_rng(0).normal(size=(300, 1))
     y = np.argsort(np.argsort(X[:, 0])) // 6
     rows, _ = canonical_rows(X, y, np.ones(300))
-    settings = GramSettings(first_rows=200, max_passes=20)
+    settings = SolverSettings(first_rows=200, max_iter=20)
     with Workers(1) as workers:
         chosen, _ = choose_width(rows, 1, settings, workers)
         dictionary = RowDictionary(rows, chosen.gamma)
         model, _ = solve_gram(rows, dictionary, chosen.model, settings, workers, Recorder("fit", rows.source))
     assert len(model.mode.thresholds) == 49
+
+
+@pytest.mark.parametrize("solve", [solve_gram, solve_sequential])
+def test_the_number_of_vectors_is_limited(solve):
+    rows = small_rows(n=120)
+    dictionary = RowDictionary(rows, 0.3)
+    with Workers(1) as workers:
+        found = []
+        for settings in (SolverSettings(), SolverSettings(max_vectors=3)):
+            recorder = Recorder("fit", rows.source)
+            found.append(solve(rows, dictionary, None, settings, workers, recorder)[0])
+    free, limited = found
+    assert len(free) > 3
+    assert 1 <= len(limited) <= 3
+    none = np.zeros(0)
+    thresholds = starting_thresholds(rows.y, rows.weight)
+    with Workers(1) as workers:
+        nothing = fit_weights(rows, free.functions.take(slice(0)), none, none, thresholds, workers)
+    assert limited.log_evidence > nothing.log_evidence + 20.0

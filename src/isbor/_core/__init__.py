@@ -1,4 +1,4 @@
-"""What everything rests on: array types, threads, small linear algebra, the trace of a fit.
+"""Foundations: array types, threads, small linear algebra, the trace of a fit, warnings.
 
-Imports nothing else of the package.
+May import no other package of `isbor`.
 """

@@ -1,9 +1,9 @@
 """Map a function over blocks of rows, on all cores, in bounded memory.
 
-NumPy and SciPy release the interpreter's lock inside their loops, so plain threads suffice. Each
-thread calls a BLAS limited to one thread: the cores work on different blocks instead of sharing one.
-Blocks and the order in which their results are combined depend on sizes only, never on the number of
-threads, so results are the same on any machine with the same BLAS.
+NumPy and SciPy release the interpreter lock inside their loops, so plain threads suffice. BLAS is limited to
+one thread per call, so the cores work on different blocks instead of sharing one. The blocks, and the order
+in which their results are combined, depend only on array sizes, not on the number of threads. Results are
+therefore the same on any machine with the same BLAS.
 """
 
 import threading
@@ -23,23 +23,23 @@ __all__ = ["Workers", "row_blocks"]
 
 T = TypeVar("T")
 
-# Kernel values of one block: small enough for the caches, large enough to hide the interpreter.
+# Values per block: small enough for the caches, large enough to hide the interpreter's overhead.
 _BLOCK_VALUES = 400_000
-_MAX_BLOCK_VALUES = 4_000_000  # what a block may hold at the most, 32 MB
+_MAX_BLOCK_VALUES = 4_000_000  # upper limit per block, 32 MB
 
 
 def row_blocks(n_rows: int, n_columns: int) -> list[slice]:
-    """Cut the rows into blocks for functions of `n_columns` columns."""
+    """Split the rows into blocks for a function that evaluates `n_columns` columns."""
     size = min(max(_BLOCK_VALUES // max(n_columns, 1), 2048), 8192)
     size = min(size, max(_MAX_BLOCK_VALUES // max(n_columns, 1), 128))
     return [slice(i, min(i + size, n_rows)) for i in range(0, n_rows, size)]
 
 
 class _SingleThreadedBlas:
-    """Limit BLAS to one thread while anybody asks for it; restore it after the last has left.
+    """Limit BLAS to one thread as long as at least one user needs it; then restore the old limit.
 
-    The limit is a property of the process, so fits in several threads must not restore it under
-    each other.
+    The limit applies to the whole process. A fit that ends must not lift it while another thread still
+    fits.
     """
 
     def __init__(self) -> None:
@@ -71,13 +71,13 @@ _single_threaded_blas = _SingleThreadedBlas()
 
 
 def _all_cores() -> int:
-    """Return the number of cores, or 1 inside a parallel loop of joblib, whose workers share them already."""
+    """Return the number of cores, or 1 inside a joblib worker: joblib uses the cores already."""
     backend, _ = get_active_backend()
     return 1 if backend.nesting_level else int(effective_n_jobs(-1))
 
 
 class Workers:
-    """A pool of threads for the passes of one fit or one prediction; use it in a `with` statement."""
+    """A thread pool for one fit or one prediction, to be used in a `with` statement."""
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_threads = _all_cores() if n_jobs is None else int(effective_n_jobs(n_jobs))
@@ -91,14 +91,17 @@ class Workers:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
         self._stack.close()
 
     def map(self, function: Callable[[slice], T], blocks: list[slice]) -> Iterator[T]:
-        """Yield `function(block)` in the order of the blocks, a few blocks ahead of the consumer."""
+        """Yield `function(block)` in the order of the blocks, computed a few blocks in advance."""
         if self._pool is None or len(blocks) < 2:
             yield from map(function, blocks)
             return

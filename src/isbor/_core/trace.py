@@ -1,4 +1,4 @@
-"""What a fit records: each move it made, and why it stopped."""
+"""The trace of a fit: each step, and why the fit stopped."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,29 +16,29 @@ StepKind: TypeAlias = Literal["start", "add", "delete", "reestimate", "mode", "a
 class Step:
     """One step of a fit: a move of one basis function, or the search for the mode that ends a pass.
 
-    A run (at one width, from one starting model) begins with a "start" for each function it starts from.
-    After a move, `log_evidence` is the last recomputed value plus the gains predicted since. After
-    "mode" it is the Laplace approximation recomputed at the new mode on the pass's rows, so the
-    predictions can be checked; its `predicted_gain` is that of the whole pass. An "ascent" moves the
-    centres and metrics of all functions at once, up the gradient of the log evidence; "noise" fits the noise
-    of the rows anew, and its log evidence and those after it are given that noise.
+    A run (at one width, from one starting model) begins with one "start" step for each function of the
+    starting model. After a move, `log_evidence` is the last recomputed value plus the gains predicted since.
+    After "mode" it is the Laplace approximation, recomputed at the new mode on the rows of the pass, and
+    `predicted_gain` is that of the whole pass: the prediction can be checked. An "ascent" step moves the
+    centres and metrics of all functions along the gradient of the log evidence. A "noise" step refits the
+    noise variances of the rows; log evidences from then on are conditional on these variances.
     """
 
     kind: StepKind
-    basis: int  # row of the training table that the function was first centred on; -1 for no function
-    predicted_gain: float  # nats, the size prior included
+    basis: int  # row of the training table on which the function was first centred; -1 for no function
+    predicted_gain: float  # of the objective, in nats
     log_evidence: float  # nats, without the size prior
     n_active: int  # functions in the model after the step
-    cost: float  # of these functions, in units of the size prior; a row at the centre costs 1
-    size_prior: float  # nats a unit of cost, as in force in this pass
+    cost: float  # total cost of these functions, in units of the size prior; one centred on a row costs 1
+    size_prior: float  # nats per unit of cost in this pass
     pass_number: int  # from 1
-    n_rows: int  # distinct rows that the pass ran on
-    stage: Stage  # the comparison of kinds, the search for a width, or the fit proper
-    run: int  # from 1; in a run the objective rises from pass to pass: same rows, same price, same noise
+    n_rows: int  # distinct rows used in the pass
+    stage: Stage  # comparison of basis families, search for the width, or final fit
+    run: int  # from 1; with rows, size prior and noise unchanged, the objective never falls within a run
 
     @property
     def objective(self) -> float:
-        """Log evidence less the size prior's price of all functions: what the moves of a pass raise."""
+        """Log evidence minus the size-prior penalty of all functions. Moves increase it."""
         return self.log_evidence - self.size_prior * self.cost
 
     def __str__(self) -> str:
@@ -56,10 +56,10 @@ Callback: TypeAlias = Callable[[Step], object]
 class StopReason(Enum):
     """Why a fit ended. The value is a sentence."""
 
-    CONVERGED = "Nothing that was tried raised the objective by more than the tolerance."
+    CONVERGED = "No step tried increased the objective by more than the tolerance."
     GAP_CLOSED = "The gap between primal and dual objective is within the tolerance."
-    SETTLED = "The precisions of the functions that matter no longer change."
-    MAX_ITER = "The limit on passes, moves or steps was reached before convergence: raise max_iter to go on."
+    SETTLED = "The prior precisions no longer change."
+    MAX_ITER = "The limit on passes, moves or steps was reached before convergence: raise max_iter."
 
     def __str__(self) -> str:
         return self.value

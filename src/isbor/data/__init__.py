@@ -1,4 +1,4 @@
-"""From a user's table and labels to training rows: labels, data frames, encoding, scaling, warps.
+"""From tables and labels to training rows: labels, data frames, encoding, scaling, warps.
 
 May import `isbor._core`.
 """

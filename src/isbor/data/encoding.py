@@ -1,28 +1,27 @@
-r"""Tables to matrices: numbers, categories and missing cells as columns of numbers.
+r"""Encoding of tables: numbers, categories and missing cells become columns of a matrix.
 
-What a training table holds decides what its columns become, and every later table is read the same way:
+The encoding is learned from the training table. Later tables are encoded in the same way.
 
-=============  ===========================================================================================
-a number       one column; a missing cell takes the mean of the column's values in training, and a column
-               that marks such cells is added if the training table has any
-a category     a column of zeros and ones for each level that occurs in training, one for missing cells if
-               the training table has any, and one for levels that are new, or a missing cell where training
-               had none: it is as far from all levels as they are from each other
-an ordered     the same, and a column with the place of the level among those of training, if they are three
-category       or more; where it has none, the mean place
-=============  ===========================================================================================
+===========  =============================================================================================
+numeric      One column. A missing cell becomes the training mean. If the training table has missing cells
+             in this feature, one more column marks them.
+categorical  One 0/1 column for each category that occurs in training; one for missing cells, if training
+             has any; one for unseen categories (and missing cells, if training has none). An unseen category
+             is thereby equidistant from all known ones.
+ordered      As categorical. With three or more categories, one more column holds the rank of the category;
+categorical  missing cells and unseen categories get the mean rank.
+===========  =============================================================================================
 
-Categories are the columns of a data frame that hold strings or booleans, or are declared categorical. Their
-levels stand in the order they are declared in (pandas ``category``, polars ``Enum``), else sorted; polars
-``Categorical`` and Arrow dictionaries are numbered by appearance, which is no order, and are sorted. Ordered
-are those of pandas that say so, and polars ``Enum``. Arrays hold numbers only.
+A column of a data frame is categorical if it holds strings or booleans or has a categorical type. Categories
+keep their declared order (pandas ``category``, polars ``Enum``); others are sorted. Polars ``Categorical``
+and Arrow dictionaries number categories by first appearance, which is not an order, so they are sorted too.
+A feature is ordered if it is an ordered pandas categorical or a polars ``Enum``. Arrays hold numbers only.
 
-Nothing here is scaled: `isbor.data.rows` does that, and treats the columns of one category (`feature` says
-which they are) as one feature. A row of weight 2 is the row twice, and one of weight zero is as if it came
-later.
+Nothing is scaled here. `isbor.data.rows` scales the matrix and treats the columns of one categorical feature
+(see `feature`) as one. A row of weight 2 counts as two equal rows; a row of weight zero does not affect the
+encoding.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -34,10 +33,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from isbor._core.types import FloatArray, IntArray
+from isbor._core.warnings import warn_user
 from isbor.data.frames import (
     UNSEEN,
+    Category,
     Column,
-    Level,
     as_numbers,
     as_positions,
     data_frame,
@@ -49,64 +49,75 @@ __all__ = ["Missing", "TableEncoding", "learn_table"]
 
 Missing: TypeAlias = Literal["auto", "indicator", "error"]
 
-_FEW_ROWS = 20  # of so many each may well have its own level
+_FEW_ROWS = 20  # with fewer, one category per row is nothing unusual
 
 
 @dataclass(frozen=True, slots=True)
 class TableEncoding:
-    """How the tables that a model is fitted to, and predicts from, become matrices of numbers.
+    """Encoding of tables as matrices, learned from the training table by `learn_table`.
 
-    Made by `learn_table`; called with an estimator and a table, it returns the matrix.
+    Call it with an estimator and a table to get the matrix.
     """
 
-    feature_names: tuple[str, ...] | None  # of the d features, if the training table named them
-    levels: tuple[tuple[Level, ...] | None, ...]  # of each feature; None for numbers
-    ranked: NDArray[np.bool_]  # (d,) whether a column holds the places of the feature's levels
-    fill: FloatArray  # (d,) what a missing number or place becomes: the mean in training; else NaN
-    indicator: NDArray[np.bool_]  # (d,) whether a column marks the feature's missing cells
+    feature_names: tuple[str, ...] | None  # (d,) if the training table has names
+    categories: tuple[tuple[Category, ...] | None, ...]  # of each feature; None for a numeric one
+    ranked: NDArray[np.bool_]  # (d,) whether a column holds the rank of the category
+    fill: FloatArray  # (d,) value of a missing number or rank: the training mean; NaN for other features
+    indicator: NDArray[np.bool_]  # (d,) whether a column marks missing cells
     missing: Missing
 
     @property
     def is_identity(self) -> bool:
-        """Whether a table without missing cells is its own encoding."""
+        """Whether a table without missing cells is encoded as it is."""
         return not (self.indicator.any() or self._has_categories)
 
     @property
     def feature(self) -> IntArray:
-        """The feature that each encoded column comes from."""
-        return np.repeat(np.arange(len(self.levels)), self._widths)
+        """The feature from which each encoded column is made."""
+        return np.repeat(np.arange(len(self.categories)), self._widths)
 
     @property
     def categorical(self) -> NDArray[np.bool_]:
-        """Whether each encoded column marks a level, or a missing cell, of a category."""
+        """Whether each encoded column is a 0/1 column of a categorical feature."""
         marks = [
-            np.arange(width) != (len(levels) if ranked else -1)
-            if levels is not None
+            np.arange(width) != (len(categories) if ranked else -1)
+            if categories is not None
             else np.zeros(width, bool)
-            for levels, ranked, width in zip(self.levels, self.ranked, self._widths, strict=True)
+            for categories, ranked, width in zip(self.categories, self.ranked, self._widths, strict=True)
         ]
         return np.concatenate(marks)
 
     @property
+    def unseen_column(self) -> IntArray:
+        """For each column of a categorical feature, the column that marks unseen categories; else -1.
+
+        It is the last column of its feature.
+        """
+        last = np.cumsum(self._widths) - 1
+        is_categorical = [categories is not None for categories in self.categories]
+        return np.repeat(np.where(is_categorical, last, -1), self._widths)
+
+    @property
     def names(self) -> tuple[str, ...]:
-        """What to call each encoded column: "age", "age missing", "color=red", "color new"."""
+        """Names of the encoded columns, such as "age", "age missing", "color=red" and "color unseen"."""
         names: list[str] = []
-        for j, levels in enumerate(self.levels):
-            # Features without names are called as scikit-learn does.
+        for j, categories in enumerate(self.categories):
+            # Default names are those of scikit-learn.
             name = f"x{j}" if self.feature_names is None else self.feature_names[j]
-            names += [name] if levels is None else [f"{name}={level}" for level in levels]
-            names += [f"{name} place"] if self.ranked[j] else []
+            names += [name] if categories is None else [f"{name}={category}" for category in categories]
+            names += [f"{name} rank"] if self.ranked[j] else []
             names += [f"{name} missing"] if self.indicator[j] else []
-            names += [] if levels is None else [f"{name} new"]
+            names += [] if categories is None else [f"{name} unseen"]
         return tuple(names)
 
     def __call__(self, estimator: BaseEstimator, X: object) -> FloatArray:
-        """Return the matrix, shape (n, number of encoded columns), of a table like that of training.
+        """Encode a table with the same features as the training table, as (n, number of encoded columns).
 
         Parameters
         ----------
         estimator : BaseEstimator
-            The one this encoding was learned for; scikit-learn compares the features with those it has seen.
+            The estimator for which the encoding was learned. scikit-learn checks the features of X against
+            those seen in `fit`.
         X : data frame or array-like of shape (n, d)
         """
         owner = type(estimator).__name__
@@ -115,54 +126,55 @@ class TableEncoding:
             cells = _numeric_cells(estimator, X, reset=False)
             _check_cells(cells, self.feature_names, owner, self.missing, is_frame=frame is not None)
         elif frame is None:
-            first = next(j for j, levels in enumerate(self.levels) if levels is not None)
+            first = next(j for j, categories in enumerate(self.categories) if categories is not None)
             raise ValueError(
-                f"X is of type {type(X).__name__}; {owner} was fitted to a data frame whose "
-                f"{_column(self.feature_names, first)} held categories. "
-                "Pass a data frame with the same columns."
+                f"X is of type {type(X).__name__}; {owner} was fitted to a data frame with categories in "
+                f"{_column(self.feature_names, first)}. Pass a data frame with the same columns."
             )
         else:
             columns = _read_columns(estimator, X, frame, reset=False)
             cells = np.stack([column.cells for column in columns], axis=1)
             _check_cells(cells, self.feature_names, owner, self.missing, is_frame=True)
-            for j, (column, levels) in enumerate(zip(columns, self.levels, strict=True)):
+            for j, (column, categories) in enumerate(zip(columns, self.categories, strict=True)):
                 where = _column(self.feature_names, j)
                 cells[:, j] = (
-                    as_numbers(column, where) if levels is None else as_positions(column, levels, where)
+                    as_numbers(column, where)
+                    if categories is None
+                    else as_positions(column, categories, where)
                 )
         return self._encode(cells)
 
     @property
     def _has_categories(self) -> bool:
-        return any(levels is not None for levels in self.levels)
+        return any(categories is not None for categories in self.categories)
 
     @property
     def _widths(self) -> IntArray:
-        """Number of columns that each feature becomes."""
-        levels = np.array([1 if levels is None else len(levels) + 1 for levels in self.levels])
-        return levels + self.ranked + self.indicator
+        """Number of encoded columns of each feature."""
+        own = np.array([1 if categories is None else len(categories) + 1 for categories in self.categories])
+        return own + self.ranked + self.indicator
 
     def _encode(self, cells: FloatArray) -> FloatArray:
-        """Return the matrix of a table in which NaN is missing and a level is its position."""
+        """Encode a table of numbers, with NaN for missing cells and positions for categories."""
         absent = np.isnan(cells)
         if self.is_identity:
             return np.where(absent, self.fill, cells) if absent.any() else cells
         widths = self._widths
         matrix = np.zeros((len(cells), widths.sum()))
-        for j, (stop, levels) in enumerate(zip(np.cumsum(widths), self.levels, strict=True)):
+        for j, (stop, categories) in enumerate(zip(np.cumsum(widths), self.categories, strict=True)):
             start = stop - widths[j]
-            if levels is None:
+            if categories is None:
                 matrix[:, start] = np.where(absent[:, j], self.fill[j], cells[:, j])
                 marks = start + 1
             else:
-                seen = np.flatnonzero(cells[:, j] >= 0)  # neither missing nor new
+                seen = np.flatnonzero(cells[:, j] >= 0)  # neither missing nor unseen
                 matrix[seen, start + cells[seen, j].astype(np.intp)] = 1.0
-                marks = start + len(levels) + self.ranked[j]
+                marks = start + len(categories) + self.ranked[j]
                 if self.ranked[j]:
                     matrix[:, marks - 1] = self.fill[j]
                     matrix[seen, marks - 1] = cells[seen, j]
-                is_new = np.flatnonzero(~(cells[:, j] >= 0) & ~(absent[:, j] & self.indicator[j]))
-                matrix[is_new, stop - 1] = 1.0
+                unseen = np.flatnonzero(~(cells[:, j] >= 0) & ~(absent[:, j] & self.indicator[j]))
+                matrix[unseen, self.unseen_column[start]] = 1.0
             if self.indicator[j]:
                 matrix[:, marks] = absent[:, j]
         return matrix
@@ -171,20 +183,21 @@ class TableEncoding:
 def learn_table(
     estimator: BaseEstimator, X: object, missing: Missing = "auto", weight: FloatArray | None = None
 ) -> tuple[TableEncoding, FloatArray]:
-    """Return how tables like X become matrices, and the matrix of X.
+    """Learn the encoding of a training table; return the encoding and the encoded matrix.
 
-    Sets the estimator's `n_features_in_` and `feature_names_in_`, as scikit-learn does. If X is an array of
-    float64 without missing cells, the matrix is X itself.
+    Sets `n_features_in_` and `feature_names_in_` of the estimator, as in scikit-learn. If X is a float64
+    array without missing cells, the matrix is X itself.
 
     Parameters
     ----------
     estimator : BaseEstimator
     X : data frame (pandas, polars, pyarrow, modin) or array-like of shape (n, d)
     missing : {"auto", "indicator", "error"}
-        What to do with missing cells (NaN, None, null): "indicator" encodes them, "error" refuses them, and
-        "auto" encodes them in data frames and refuses them in arrays. Infinite numbers are always refused.
-    weight : (n,), not negative
-        Of the rows; 1 by default.
+        How to treat missing cells (NaN, None, null). "indicator" encodes them. "error" raises an error.
+        "auto" encodes them in data frames and raises an error for arrays. Infinite numbers always raise an
+        error.
+    weight : (n,), nonnegative
+        Weights of the rows; 1 by default.
 
     Examples
     --------
@@ -203,58 +216,58 @@ def learn_table(
         choices = ", ".join(map(repr, get_args(Missing)))
         raise ValueError(f"missing is {missing!r}; one of {choices} is needed.")
     frame = data_frame(X)
-    levels: tuple[tuple[Level, ...] | None, ...]
+    categories: tuple[tuple[Category, ...] | None, ...]
     if frame is None or holds_numbers(frame):
         cells = _numeric_cells(estimator, X, reset=True)
-        levels = (None,) * cells.shape[1]
+        categories = (None,) * cells.shape[1]
         ranked = np.zeros(cells.shape[1], dtype=np.bool_)
     else:
         columns = _read_columns(estimator, X, frame, reset=True)
         cells = np.stack([column.cells for column in columns], axis=1)
-        levels = tuple(column.levels for column in columns)
+        categories = tuple(column.categories for column in columns)
         ranked = np.array([column.ordered for column in columns])
     names = _feature_names(estimator)
     _check_cells(cells, names, type(estimator).__name__, missing, is_frame=frame is not None)
     weight = np.ones(len(cells)) if weight is None else weight
     counts = weight > 0.0
-    levels = tuple(_occurring(of_feature, cells[:, j], counts) for j, of_feature in enumerate(levels))
-    rows = np.argsort(weight, kind="stable")[np.count_nonzero(~counts) :]  # sums depend on their order
+    categories = tuple(_occurring(of_feature, cells[:, j], counts) for j, of_feature in enumerate(categories))
+    # In ascending order of weight, so that sums do not depend on the order of the rows.
+    rows = np.argsort(weight, kind="stable")[np.count_nonzero(~counts) :]
     weight = weight[rows]
-    fill, indicator = np.full(len(levels), np.nan), np.zeros(len(levels), dtype=np.bool_)
-    for j, of_feature in enumerate(levels):
+    fill, indicator = np.full(len(categories), np.nan), np.zeros(len(categories), dtype=np.bool_)
+    for j, of_feature in enumerate(categories):
         column, where = cells[rows, j], _column(names, j)
         indicator[j] = np.isnan(column).any()
         ranked[j] &= len(of_feature or ()) > 2
         if of_feature is None or ranked[j]:
             fill[j] = _mean(column, weight, where)
         _warn_of_identifier(of_feature, len(weight), where)
-    encoding = TableEncoding(names, levels, ranked, fill, indicator, missing)
+    encoding = TableEncoding(names, categories, ranked, fill, indicator, missing)
     return encoding, encoding._encode(cells)
 
 
 def _occurring(
-    levels: tuple[Level, ...] | None, cells: FloatArray, rows: NDArray[np.bool_]
-) -> tuple[Level, ...] | None:
-    """Return the levels that some rows have, and count the cells by them, in place; others become new."""
-    if levels is None or rows.all():
-        return levels
+    categories: tuple[Category, ...] | None, cells: FloatArray, rows: NDArray[np.bool_]
+) -> tuple[Category, ...] | None:
+    """Return the categories that occur in `rows`; renumber the cells in place, others become unseen."""
+    if categories is None or rows.all():
+        return categories
     present = ~np.isnan(cells)
     kept = np.unique(cells[rows & present]).astype(np.intp)
-    place = np.full(len(levels), UNSEEN)
+    place = np.full(len(categories), UNSEEN)
     place[kept] = np.arange(len(kept))
     cells[present] = place[cells[present].astype(np.intp)]
-    return tuple(levels[position] for position in kept)
+    return tuple(categories[position] for position in kept)
 
 
-def _warn_of_identifier(levels: tuple[Level, ...] | None, n_rows: int, where: str) -> None:
-    """Warn of a category in which most rows have levels of their own: nothing can be learned from it."""
-    if levels is not None and n_rows >= _FEW_ROWS and len(levels) > n_rows / 2:
-        warnings.warn(
-            f"X holds {len(levels)} different levels, such as {levels[0]!r}, in {where}, of {n_rows} rows. "
-            "Convert numbers that are stored as text, for instance with pandas.to_numeric, and drop "
-            "identifiers.",
+def _warn_of_identifier(categories: tuple[Category, ...] | None, n_rows: int, where: str) -> None:
+    """Warn if a feature has more categories than half the rows: nothing can be learned from it."""
+    if categories is not None and n_rows >= _FEW_ROWS and len(categories) > n_rows / 2:
+        warn_user(
+            f"X holds {len(categories)} different categories, such as {categories[0]!r}, in {where}, for "
+            f"{n_rows} rows. Convert numbers that are stored as text, for example with pandas.to_numeric, "
+            "and drop identifiers.",
             UserWarning,
-            stacklevel=6,  # the line that calls fit
         )
 
 
@@ -267,8 +280,8 @@ def _numeric_cells(estimator: BaseEstimator, X: object, *, reset: bool) -> Float
         if not str(error).startswith("could not convert string to float"):
             raise
         raise ValueError(
-            f"{error}: X is an array, and in arrays {type(estimator).__name__} needs numbers. Pass a data "
-            "frame, where columns of strings are categories."
+            f"{error}: X is an array, and {type(estimator).__name__} needs arrays of numbers. Pass a data "
+            "frame instead: its columns of strings are treated as categories."
         ) from None
     return checked
 
@@ -276,7 +289,7 @@ def _numeric_cells(estimator: BaseEstimator, X: object, *, reset: bool) -> Float
 def _read_columns(
     estimator: BaseEstimator, X: object, frame: nw.DataFrame[Any], *, reset: bool
 ) -> list[Column]:
-    validate_data(estimator, X, reset=reset, skip_check_array=True)  # the names and number of columns
+    validate_data(estimator, X, reset=reset, skip_check_array=True)  # checks names and number of columns
     if len(frame) == 0:
         raise ValueError(
             f"Found array with 0 sample(s) (shape={frame.shape}) while a minimum of 1 is required by "
@@ -289,7 +302,7 @@ def _read_columns(
 def _check_cells(
     cells: FloatArray, names: Sequence[str] | None, owner: str, missing: Missing, is_frame: bool
 ) -> None:
-    """Raise ValueError if there are infinite cells, or missing ones that are not accepted."""
+    """Raise ValueError if a cell is infinite, or missing where missing cells are not accepted."""
     bad = ~np.isfinite(cells)
     if not bad.any():
         return
@@ -301,10 +314,11 @@ def _check_cells(
     row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
     is_missing = np.isnan(cells[row, column])
     remedy = (
-        "Drop those rows or fill them in, for instance with sklearn.impute.SimpleImputer(add_indicator=True)."
-        ' Or set missing="indicator": the mean takes their place, and a column of its own marks them.'
+        "Drop these rows or impute the values, for example with "
+        'sklearn.impute.SimpleImputer(add_indicator=True). Or set missing="indicator" to replace them by the '
+        "mean and mark them in an extra column."
         if is_missing
-        else "Replace infinite values, or drop those rows."
+        else "Replace infinite values, or drop these rows."
     )
     raise ValueError(
         f"X contains {'inf' if accepted else 'NaN or inf'} in {np.count_nonzero(bad)} cell(s), the first "
@@ -314,7 +328,10 @@ def _check_cells(
 
 
 def _mean(cells: FloatArray, weight: FloatArray, where: str) -> float:
-    """Return the mean of the cells that are present; weights ascend. A repeated cell is one of weight 2."""
+    """Return the weighted mean of the present cells; `weight` must ascend.
+
+    A cell repeated twice gives exactly the same sum as one cell of weight 2.
+    """
     present = np.flatnonzero(~np.isnan(cells))
     if len(present) == 0:
         raise ValueError(f"X holds no value in {where}: all {len(cells)} cells are missing. Drop the column.")

@@ -1,7 +1,7 @@
-"""The columns of a data frame as numbers: cells, NaN where missing, and positions of levels.
+"""Read the columns of a data frame as numbers: values, or positions of categories; NaN for missing cells.
 
-Data frames are read by narwhals: pandas, polars, pyarrow and modin alike. What the columns of a table in
-training become is decided in `isbor.data.encoding`.
+Data frames (pandas, polars, pyarrow, modin) are read through narwhals. `isbor.data.encoding` decides how the
+columns are encoded.
 """
 
 import numbers
@@ -18,7 +18,7 @@ from isbor._core.types import FloatArray
 __all__ = [
     "UNSEEN",
     "Column",
-    "Level",
+    "Category",
     "as_numbers",
     "as_positions",
     "data_frame",
@@ -26,69 +26,73 @@ __all__ = [
     "read_column",
 ]
 
-Level: TypeAlias = str | bool | int | float
+Category: TypeAlias = str | bool | int | float
 _Kind: TypeAlias = Literal["strings", "booleans", "numbers"]
 
-UNSEEN = -1.0  # in the place of a level that training did not have
+UNSEEN = -1.0  # position of an unseen category
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column of a data frame."""
 
-    levels: tuple[Level, ...] | None  # those that occur, in order; None if the column holds numbers
-    cells: FloatArray  # (n,) numbers, or positions in levels; NaN where missing
-    ordered: bool = False  # whether the column says that its levels are in order
+    categories: tuple[Category, ...] | None  # those that occur, in order; None for a numeric column
+    cells: FloatArray  # (n,) numbers, or positions in `categories`; NaN where missing
+    ordered: bool = False  # whether the column's type says that the categories are ordered
 
 
 def data_frame(X: object) -> nw.DataFrame[Any] | None:
-    """Return X as a data frame if it is one."""
+    """Return X as a narwhals data frame, or None if it is not a data frame."""
     try:
         table: Any = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError:
         names = list(getattr(X, "columns", ()))
         twice = sorted({str(name) for name in names if names.count(name) > 1})
         raise ValueError(
-            f"X has several columns of one name: {', '.join(map(repr, twice))}; each needs its own. Rename "
-            "or drop them."
+            f"X has several columns with the same name: {', '.join(map(repr, twice))}; names must be unique. "
+            "Rename or drop columns."
         ) from None
     if isinstance(table, nw.LazyFrame) and not hasattr(X, "__array__"):
         raise TypeError(
-            f"X is of type {type(X).__name__}, whose rows are yet to be computed; rows are needed. "
-            "Pass what its collect() returns."
+            f"X is of type {type(X).__name__}, which holds a query, not rows; rows are needed. "
+            "Pass X.collect()."
         )
     return table if isinstance(table, nw.DataFrame) else None
 
 
 def holds_numbers(frame: nw.DataFrame[Any]) -> bool:
-    """Whether all columns hold numbers, which scikit-learn converts itself."""
+    """Return whether all columns are numeric, so that scikit-learn can convert the frame."""
     return all(dtype.is_numeric() for dtype in frame.schema.values())
 
 
 def read_column(column: nw.Series[Any], where: str) -> Column:
-    """Return a column of a data frame; `where` is what errors call it."""
+    """Read a column of a data frame; `where` names it in errors."""
     dtype = column.dtype
     if dtype.is_numeric():
         return Column(None, column.cast(nw.Float64).to_numpy())
     if isinstance(dtype, nw.Boolean | nw.String | nw.Categorical | nw.Enum):
-        return _read_levels(column, where)
+        return _read_categories(column, where)
     if isinstance(dtype, nw.Object | nw.Unknown):
         return _read_objects(column, where)
     raise _unsuitable(str(dtype), where)
 
 
-def _read_levels(column: nw.Series[Any], where: str) -> Column:
+def _read_categories(column: nw.Series[Any], where: str) -> Column:
     values = column.drop_nulls().unique().to_list()
     occurring = set(map(_plain, values))
     _only_kind(occurring, where)
-    declared = _declared_levels(column)
-    levels = sorted(occurring) if declared is None else [level for level in declared if level in occurring]
-    place = {level: float(i) for i, level in enumerate(levels)}
+    declared = _declared_categories(column)
+    categories = (
+        sorted(occurring)
+        if declared is None
+        else [category for category in declared if category in occurring]
+    )
+    place = {category: float(i) for i, category in enumerate(categories)}
     cells = np.full(len(column), np.nan)
     if values:
         codes = column.replace_strict(values, [place[_plain(v)] for v in values], return_dtype=nw.Float64)
         cells[:] = codes.to_numpy()
-    return Column(tuple(levels), cells, _is_ordered(column))
+    return Column(tuple(categories), cells, _is_ordered(column))
 
 
 def _is_ordered(column: nw.Series[Any]) -> bool:
@@ -97,8 +101,8 @@ def _is_ordered(column: nw.Series[Any]) -> bool:
     return isinstance(column.dtype, nw.Enum)
 
 
-def _declared_levels(column: nw.Series[Any]) -> list[Level] | None:
-    """Return all levels in the order that the column's type gives them, if it does."""
+def _declared_categories(column: nw.Series[Any]) -> list[Category] | None:
+    """Return all categories in the order declared by the column's type, None if it declares none."""
     if isinstance(column.dtype, nw.Enum):
         return list(dict.fromkeys(map(_plain, column.dtype.categories)))
     if isinstance(column.dtype, nw.Categorical) and column.implementation.is_pandas_like():
@@ -107,7 +111,7 @@ def _declared_levels(column: nw.Series[Any]) -> list[Level] | None:
 
 
 def _read_objects(column: nw.Series[Any], where: str) -> Column:
-    """Read a column of Python objects: numbers, or else strings or booleans."""
+    """Read a column of Python objects: all numbers, all strings or all booleans."""
     present = ~column.is_null().to_numpy()
     items = column.to_numpy()[present].tolist()
     examples = dict(zip(map(type, items), items, strict=True))
@@ -119,56 +123,56 @@ def _read_objects(column: nw.Series[Any], where: str) -> Column:
     if kind is None or kind == "numbers":
         cells[present] = np.array(items, dtype=np.float64)
         return Column(None, cells)
-    levels = sorted(set(items))
-    place = {level: float(i) for i, level in enumerate(levels)}
+    categories = sorted(set(items))
+    place = {category: float(i) for i, category in enumerate(categories)}
     cells[present] = np.fromiter(map(place.__getitem__, items), np.float64, len(items))
-    return Column(tuple(map(_plain, levels)), cells)
+    return Column(tuple(map(_plain, categories)), cells)
 
 
 def as_numbers(column: Column, where: str) -> FloatArray:
-    """Return the cells of a column that held numbers in training."""
-    if column.levels is None:
+    """Return the cells of a column that was numeric in training."""
+    if column.categories is None:
         return column.cells
-    if column.levels and _only_kind(column.levels, where) != "booleans":
+    if column.categories and _only_kind(column.categories, where) != "booleans":
         raise ValueError(
-            f"X holds categories, such as {column.levels[0]!r}, in {where}; in training it held numbers. "
+            f"X holds categories, such as {column.categories[0]!r}, in {where}; in training it held numbers. "
             "Convert the column to numbers."
         )
-    return _take(np.array(column.levels, dtype=np.float64), column.cells)
+    return _take(np.array(column.categories, dtype=np.float64), column.cells)
 
 
-def as_positions(column: Column, levels: tuple[Level, ...], where: str) -> FloatArray:
-    """Return the cells of a column that held categories in training, as positions in their levels."""
-    found, cells = column.levels, column.cells
+def as_positions(column: Column, categories: tuple[Category, ...], where: str) -> FloatArray:
+    """Return the cells of a column that was categorical in training, as positions in `categories`."""
+    found, cells = column.categories, column.cells
     if found is None:
-        # Numbers may be levels, too, and need not be declared so again.
+        # In training the column was declared categorical; here the same numbers may come undeclared.
         values, inverse = np.unique(cells, return_inverse=True)
         found, cells = tuple(values[~np.isnan(values)].tolist()), np.where(np.isnan(cells), np.nan, inverse)
-    kind, needed = _only_kind(found, where), _only_kind(levels, where)
-    if kind != needed and found and levels:
+    kind, needed = _only_kind(found, where), _only_kind(categories, where)
+    if kind != needed and found and categories:
         raise ValueError(
             f"X holds {kind}, such as {found[0]!r}, in {where}; in training it held {needed}, such as "
-            f"{levels[0]!r}. Convert the column to {needed}."
+            f"{categories[0]!r}. Convert the column to {needed}."
         )
-    place = {level: float(i) for i, level in enumerate(levels)}
-    return _take(np.array([place.get(level, UNSEEN) for level in found]), cells)
+    place = {category: float(i) for i, category in enumerate(categories)}
+    return _take(np.array([place.get(category, UNSEEN) for category in found]), cells)
 
 
 def _take(values: FloatArray, positions: FloatArray) -> FloatArray:
-    """Return the values at the positions, NaN at NaN."""
+    """Return the values at the positions, NaN where the position is NaN."""
     taken = np.full(len(positions), np.nan)
     present = ~np.isnan(positions)
     taken[present] = values[positions[present].astype(np.intp)]
     return taken
 
 
-def _plain(level: object) -> Level:
-    """Return a level as a plain string, boolean or number; others, such as intervals, by their text."""
-    if isinstance(level, np.generic):
-        level = level.item()
-    if isinstance(level, str):
-        return str.__str__(level)  # the text alone of a subclass
-    return level if isinstance(level, bool | int | float) else str(level)
+def _plain(category: object) -> Category:
+    """Return a category as a plain string, boolean or number; others, such as intervals, as text."""
+    if isinstance(category, np.generic):
+        category = category.item()
+    if isinstance(category, str):
+        return str.__str__(category)  # plain str, also for a subclass
+    return category if isinstance(category, bool | int | float) else str(category)
 
 
 def _kind(t: type) -> _Kind | None:
@@ -180,13 +184,13 @@ def _kind(t: type) -> _Kind | None:
 
 
 def _only_kind(values: Iterable[object], where: str) -> _Kind | None:
-    """Return the kind of the values, None if there are none; mixtures are refused."""
+    """Return the kind of the values, None if there are none; raise ValueError if there are several."""
     examples = {_kind(type(value)): value for value in values}
     if len(examples) > 1:
         found = " and ".join(map(repr, examples.values()))
         raise ValueError(
             f"X holds values of several types in {where}, such as {found}; one type is needed. "
-            "Convert them all to it, for instance with astype(str)."
+            "Convert them to one type, for example with astype(str)."
         )
     return next(iter(examples), None)
 
@@ -194,6 +198,6 @@ def _only_kind(values: Iterable[object], where: str) -> _Kind | None:
 def _unsuitable(found: str, where: str) -> ValueError:
     return ValueError(
         f"X holds values of type {found} in {where}; numbers, booleans, strings or categories are needed. "
-        "Turn dates into numbers (days since one of them) or categories (the month), take nested values "
-        "apart into columns of their own, or drop the column."
+        "Convert dates to numbers (days since a date) or categories (the month), split nested values into "
+        "several columns, or drop the column."
     )

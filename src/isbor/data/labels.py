@@ -16,7 +16,6 @@ Strings, which would sort alphabetically, are refused without 1 or 2. Decoding i
 ['low', 'high', 'low']
 """
 
-import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import column_or_1d
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
+from isbor._core.warnings import warn_user
 
 __all__ = ["OrderedLabels", "encode_labels", "observed_levels", "ordered_union", "rank_labels"]
 
@@ -176,11 +176,10 @@ def _only_column(labels: Any) -> Any:
             f"y should be a 1d array, got a data frame of shape {labels.shape}, "
             f"columns {_quote(labels.columns)}. Pass the one column that holds the labels."
         )
-    warnings.warn(
+    warn_user(
         "A column-vector y was passed when a 1d array was expected. Please pass the column itself, "
         f"frame[{labels.columns[0]!r}].",
         DataConversionWarning,
-        stacklevel=4,
     )
     return labels[labels.columns[0]]
 
@@ -299,7 +298,7 @@ def _ranks(values: LabelArray, order: LabelArray) -> IntArray:
     _refuse_other_kind(values, order)
     codes = _positions(values, order)
     if np.any(codes < 0):
-        raise _unknown_labels(_distinct(values[codes < 0]), order)
+        raise _unknown_labels(_distinct(values[codes < 0]), order, _wrapper_hint(values, order))
     return codes
 
 
@@ -320,13 +319,26 @@ def _refuse_other_kind(values: LabelArray, order: LabelArray) -> None:
         raise ValueError(
             f"y holds {found} labels, such as {_quote(values[:1].tolist())}, "
             f"but classes holds {needed} labels, {_quote(order.tolist())}. Bring both to one type."
+            f"{_wrapper_hint(values, order)}"
         )
 
 
-def _unknown_labels(unknown: list[Any], order: LabelArray) -> ValueError:
+def _unknown_labels(unknown: list[Any], order: LabelArray, hint: str = "") -> ValueError:
     return ValueError(
         f"y holds {len(unknown)} label(s) not in classes: {_quote(unknown)}. "
-        f"classes is {_quote(order.tolist())}. Add them where they belong, lowest first, or correct y."
+        f"classes is {_quote(order.tolist())}. Add them where they belong, lowest first, or correct y.{hint}"
+    )
+
+
+def _wrapper_hint(values: LabelArray, order: LabelArray) -> str:
+    """Return the remedy if a wrapper may have replaced the labels by 0, 1, …, in sorted order."""
+    is_code = _kind(order) != "number" or set(values.tolist()) <= set(range(len(order)))
+    if _kind(values) != "number" or not is_code:
+        return ""
+    return (
+        " A scikit-learn wrapper such as BaggingClassifier may have replaced the labels by their places in "
+        "sorted (for strings: alphabetical) order. Then encode them yourself with isbor.OrderedLabelEncoder, "
+        "which keeps their order, pass the integers to the wrapper, and leave out classes=."
     )
 
 

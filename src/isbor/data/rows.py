@@ -1,16 +1,15 @@
-"""Tables to matrices: the training rows in one canonical form.
+"""Training rows in canonical form: distinct, weighted, scaled, in canonical order.
 
-A fit must not depend on the order of its rows, and a row of weight 2 must equal the row twice. So rows
-are brought into a canonical order before anything is computed or sampled from them: equal (x, y) rows
-are merged and their weights added, then rows are ordered by a hash of their values, which is an order
-as good as random yet a function of the set of rows alone. Within that order the classes are
-interleaved in proportion, so that **every prefix is a stratified random sample**: sampling candidates
-or subsamples means taking the first rows.
+A fit must not depend on the order of its rows, and a row of weight 2 must count as two equal rows. So rows
+are first brought into a canonical form. Equal (x, y) rows are merged and their weights added. The rows are
+then sorted by a hash of their values, an order that looks random but depends only on the set of rows. Finally
+the classes are interleaved in proportion, so that **every prefix is a stratified random sample**: to sample
+candidates or rows means to take the first ones.
 
-Features are standardised by the rows' weighted mean and standard deviation; a constant feature says
-nothing and gets factor zero. The columns of a category are scaled together, so that the mean squared
-distance between two rows is that of any other feature, 2: then a rare level is no further away than others,
-nor is one that training rows do not have.
+Features are standardised by the weighted mean and standard deviation of the rows; a constant feature gets
+factor zero. The columns of a categorical feature share one factor, such that the mean squared distance
+between two rows in this feature is 2, as for any other feature. So rare and unseen categories are not
+farther away than others.
 """
 
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isbor._core.types import FloatArray, IntArray
+from isbor.data.folds import rank_in_class
 
 __all__ = ["Scaling", "TrainingRows", "canonical_rows"]
 
@@ -29,22 +29,22 @@ class Scaling:
 
     mean: FloatArray  # (d,)
     factor: FloatArray  # (d,), one over the standard deviation; 0 for a constant feature
-    varying: NDArray[np.bool_]  # (d,) whether training rows differ there
+    varying: NDArray[np.bool_]  # (d,) whether the column is not constant in training
 
     @classmethod
     def identity(cls, n_columns: int) -> "Scaling":
-        """Return the scaling that leaves rows as they are."""
+        """Return the scaling that does nothing."""
         return cls(np.zeros(n_columns), np.ones(n_columns), np.ones(n_columns, dtype=np.bool_))
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return the scaled rows, a new array."""
         Z = X - self.mean
         Z *= self.factor
-        # So far out every basis function is zero; beyond, squares would overflow.
+        # Every basis function is zero that far out, and squares of larger numbers would overflow.
         return np.clip(Z, -1e100, 1e100, out=Z)
 
     def inverse(self, Z: FloatArray) -> FloatArray:
-        """Return unscaled rows; a constant feature takes its constant."""
+        """Return the rows in the original units; a constant feature takes its constant value."""
         return self.mean + Z / np.where(self.factor > 0.0, self.factor, np.inf)
 
 
@@ -55,27 +55,38 @@ class TrainingRows:
     X: FloatArray  # (n, d) scaled
     y: IntArray  # (n,) labels 0 … r-1, each of which occurs
     weight: FloatArray  # (n,) positive
-    source: IntArray  # (n,) a row of the user's table that each row came from
-    noise: FloatArray  # (n,) standard deviation of the noise
+    source: IntArray  # (n,) row number in the user's table; of merged rows, the first
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels, r."""
+        return int(self.y.max()) + 1
+
+    @property
+    def total_weight(self) -> float:
+        """Total weight of the rows."""
+        return float(self.weight.sum())
+
+    def prefix_size(self, n: int) -> int:
+        """Return n, or more if a prefix needs more rows to hold every level."""
+        return max(n, 4 * self.n_levels)
 
     def head(self, n: int) -> "TrainingRows":
         """Return the first n rows, a stratified sample, without copying."""
         return self.take(slice(n))
 
     def take(self, chosen: IntArray | slice) -> "TrainingRows":
-        """Return some of the rows; in ascending order their prefixes stay stratified."""
-        return TrainingRows(
-            self.X[chosen], self.y[chosen], self.weight[chosen], self.source[chosen], self.noise[chosen]
-        )
+        """Return the chosen rows; if `chosen` ascends, their prefixes are stratified too."""
+        return TrainingRows(self.X[chosen], self.y[chosen], self.weight[chosen], self.source[chosen])
 
     def in_fewer_dimensions(self) -> "TrainingRows":
-        """Return the rows in at most n dimensions, all distances between them as they were.
+        """Return the rows in at most n dimensions, with the same distances between them.
 
-        n points span no more; with more features than rows this saves nearly all of the work. Columns in
-        which no row differs go as well.
+        n points span at most n dimensions, so with many more features than rows this saves most of the
+        work. Constant columns are dropped as well.
         """
         varying = np.ptp(self.X, axis=0) > 0.0
         rows = self
@@ -89,26 +100,26 @@ class TrainingRows:
 
 
 def canonical_rows(
-    X: FloatArray, y: IntArray, weight: FloatArray, *, salt: int = 0, category: IntArray | None = None
+    X: FloatArray, y: IntArray, weight: FloatArray, *, seed: int = 0, group: IntArray | None = None
 ) -> tuple[TrainingRows, Scaling]:
-    """Merge equal rows, drop those of weight zero, order and scale the rest.
+    """Drop rows of weight zero, merge equal rows, and order and scale them.
 
     Parameters
     ----------
     X : (n, d), finite
     y : (n,) labels 0 … r-1
     weight : (n,) nonnegative
-    salt : chooses among the pseudo-random orders
-    category : (d,) the number of the category that a column belongs to, -1 for a column of its own
+    seed : selects one of the pseudo-random orders
+    group : (d,) columns with the same number ≥ 0 belong to one categorical feature; -1 for others
     """
     kept = np.flatnonzero(weight > 0)
     if len(kept) < len(weight):
-        rows, scaling = canonical_rows(X[kept], y[kept], weight[kept], salt=salt, category=category)
+        rows, scaling = canonical_rows(X[kept], y[kept], weight[kept], seed=seed, group=group)
         return replace(rows, source=kept[rows.source]), scaling
-    key = _hash_rows(X, y, salt)
-    # Equal rows by weight, so that their sum does not depend on the order they came in.
+    key = _hash_rows(X, y, seed)
+    # Equal rows are sorted by weight, so that the sum of weights does not depend on the input order.
     order = np.lexsort((weight, key))
-    # Equal rows have equal keys; rows of equal keys are compared.
+    # Equal rows have equal keys, but not vice versa: rows with equal keys are compared.
     same = (key[order[1:]] == key[order[:-1]]) & (y[order[1:]] == y[order[:-1]])
     twins = np.flatnonzero(same)
     same[twins] = (X[order[twins + 1]] == X[order[twins]]).all(axis=1)
@@ -119,17 +130,17 @@ def canonical_rows(
     interleaved = _interleave(y[source])
     source, merged = source[interleaved], merged[interleaved]
     X = X[source]
-    scaling = _standardise(X, merged, category)
-    return TrainingRows(X, y[source], merged, source, np.ones(len(source))), scaling
+    scaling = _standardise(X, merged, group)
+    return TrainingRows(X, y[source], merged, source), scaling
 
 
-def _hash_rows(X: FloatArray, y: IntArray, salt: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """Return 64 well-mixed bits of each row (x, y); arithmetic wraps, as hashes do."""
-    key = y.astype(np.uint64) + np.uint64(salt)
+def _hash_rows(X: FloatArray, y: IntArray, seed: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """Return a 64-bit hash of each row (x, y); integer arithmetic wraps around."""
+    key = y.astype(np.uint64) + np.uint64(seed)
     for column in X.T:
         if column.min() == column.max():
-            continue  # a constant feature must not matter, not even here
-        # Adding 0.0 turns -0.0, which compares equal to 0.0, into it.
+            continue  # a constant feature must not change the order
+        # Adding 0.0 turns -0.0 into 0.0: they are equal but differ in bits.
         key += (column + 0.0).view(np.uint64)
         key += np.uint64(0x9E3779B97F4A7C15)
         # The finaliser of the generator splitmix64.
@@ -141,17 +152,14 @@ def _hash_rows(X: FloatArray, y: IntArray, salt: int) -> np.ndarray[tuple[int], 
 
 
 def _interleave(y: IntArray) -> IntArray:
-    """Return an order in which each prefix holds the classes in proportion, each at least once early on."""
+    """Return an order in which each prefix has the classes in proportion, and every class occurs early."""
     by_class = np.argsort(y, kind="stable")
-    counts = np.bincount(y)
-    starts = np.cumsum(counts) - counts
-    rank = np.arange(len(y)) - np.repeat(starts, counts)
-    share = rank / np.repeat(counts, counts)
-    return by_class[np.argsort(share, kind="stable")]
+    share = rank_in_class(y) / np.bincount(y)[y]
+    return by_class[np.argsort(share[by_class], kind="stable")]
 
 
-def _standardise(X: FloatArray, weight: FloatArray, category: IntArray | None) -> Scaling:
-    """Standardise the rows in place; safe for values near the limits of floats."""
+def _standardise(X: FloatArray, weight: FloatArray, group: IntArray | None) -> Scaling:
+    """Standardise the rows in place; works for values near the limits of floating point."""
     share = weight / weight.sum()
     mean = share @ X
     low, high = X.min(axis=0), X.max(axis=0)
@@ -162,17 +170,17 @@ def _standardise(X: FloatArray, weight: FloatArray, category: IntArray | None) -
     X /= unit
     X[:, ~varying] = 0.0
     variance = np.einsum("i,ij,ij->j", share, X, X)
-    if category is not None:
-        for number in np.unique(category[category >= 0]):
-            columns = np.flatnonzero((category == number) & varying)
-            # In the units that the columns have been divided by, which are not all the same.
+    if group is not None:
+        for number in np.unique(group[group >= 0]):
+            columns = np.flatnonzero((group == number) & varying)
+            # The columns have been divided by different units.
             variance[columns] = np.sum(variance[columns] * unit[columns] ** 2) / unit[columns] ** 2
     spread = np.sqrt(variance)
     X /= np.where(varying, spread, 1.0)
     factor = np.zeros_like(unit)
     factor[varying] = 1.0 / (unit * spread)[varying]
-    if category is not None:
-        for number in np.unique(category[(category >= 0) & varying]):
-            of_category = category == number
-            factor[of_category & ~varying] = factor[of_category & varying][0]
+    if group is not None:
+        for number in np.unique(group[(group >= 0) & varying]):
+            own = group == number
+            factor[own & ~varying] = factor[own & varying][0]
     return Scaling(mean, factor, varying)

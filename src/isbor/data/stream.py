@@ -1,4 +1,4 @@
-"""Training data that come in pieces: what the first piece fixes, and how others are added to it."""
+"""Training data that arrive in batches; the first batch determines encoding and scaling."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,18 +9,18 @@ from numpy.typing import ArrayLike
 from isbor._core.types import FloatArray
 from isbor.data.labels import OrderedLabels, rank_labels
 from isbor.data.rows import TrainingRows
-from isbor.data.training import Training, checked_weights
+from isbor.data.training import TrainingSet, checked_weights
 
 __all__ = ["further_training", "unscaled_where_constant"]
 
 
 def further_training(
-    estimator: Any, before: Training, X: object, y: ArrayLike, sample_weight: ArrayLike | None
-) -> Training:
-    """Read further rows: repetitions add to the weight of the first, others are appended as they come."""
+    estimator: Any, before: TrainingSet, X: object, y: ArrayLike, sample_weight: ArrayLike | None
+) -> TrainingSet:
+    """Add a batch of rows: known rows gain weight, new rows are appended in the order given."""
     before = unscaled_where_constant(before)
     labels = OrderedLabels(before.classes, rank_labels(y, before.classes))
-    matrix = before.table(estimator, X)
+    matrix = before.encoding(estimator, X)
     weight = checked_weights(matrix, labels, sample_weight, estimator.class_weight)
     n_before, rows = len(before.X), before.rows
     place = {
@@ -47,18 +47,17 @@ def further_training(
             np.searchsorted(observed, codes),
             np.array(total),
             np.concatenate([rows.source, n_before + np.array(added, np.intp)]),
-            np.ones(len(total)),
         ),
     )
 
 
 def _key(row: FloatArray, code: int) -> tuple[bytes, int]:
-    """Return what rows have in common that are equal; adding 0.0 turns -0.0 into it."""
+    """Return a key that is the same for equal rows; adding 0.0 turns -0.0 into 0.0."""
     return (row + 0.0).tobytes(), int(code)
 
 
-def unscaled_where_constant(training: Training) -> Training:
-    """Return the training data with factor 1 for constant features, which may vary in rows to come."""
+def unscaled_where_constant(training: TrainingSet) -> TrainingSet:
+    """Return the training data with factor 1 for constant features, which may vary in later batches."""
     scaling = training.scaling
     constant = scaling.factor == 0.0
     if not constant.any():

@@ -1,28 +1,29 @@
-"""From what a user passes to `fit` to rows in canonical form: the same for all estimators."""
+"""Check and encode the arguments of `fit`, for all estimators."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.encoding import Missing, TableEncoding, learn_table
 from isbor.data.labels import OrderedLabels, encode_labels, observed_levels
 from isbor.data.rows import Scaling, TrainingRows, canonical_rows
+from isbor.data.weights import check_sample_weight
 
-__all__ = ["ClassWeight", "Training", "checked_weights", "read_training"]
+__all__ = ["ClassWeight", "TrainingSet", "checked_weights", "read_training"]
 
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
-_MOST_WEIGHT = 1e12  # of all rows; with more, differences between them are lost in rounding
+_MAX_TOTAL_WEIGHT = 1e12  # beyond, a single row is lost in rounding
 
 
 class Readable(Protocol):
-    """The parameters of an estimator that say how its training data are to be read."""
+    """Parameters of an estimator that `read_training` uses."""
 
     missing: Missing
     classes: Any
@@ -31,27 +32,48 @@ class Readable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
-    """Training data, checked: the rows as they are, and distinct ones in canonical order."""
+class TrainingSet:
+    """Checked training data: all rows as given, and the distinct rows in canonical order."""
 
-    table: TableEncoding
-    classes: LabelArray  # all levels, lowest first
-    observed: IntArray  # (r,) positions in `classes` of the levels that have rows
+    encoding: TableEncoding
+    classes: LabelArray  # all classes, lowest first
+    observed: IntArray  # (r,) positions in `classes` of the classes with rows: the levels
     X: FloatArray  # (n, d) all rows, encoded, not scaled
     weight: FloatArray  # (n,) their weights
-    rows: TrainingRows  # distinct and scaled; labels count observed levels only
+    rows: TrainingRows  # distinct and scaled; labels number the observed classes only
     scaling: Scaling
-    salt: int  # chooses among pseudo-random orders
+    seed: int  # selects one of the pseudo-random orders
 
     @property
-    def total_weight(self) -> float:
-        """Weight of all rows."""
-        return float(self.rows.weight.sum())
+    def feature(self) -> IntArray:
+        """The feature of each encoded column, (d,)."""
+        return self.encoding.feature
 
     @property
     def n_varying(self) -> int:
-        """Number of features that are not constant, at least 1; the columns of a category are one feature."""
-        return max(len(np.unique(self.table.feature[self.scaling.varying])), 1)
+        """Number of features that are not constant, at least 1; a categorical feature counts once."""
+        return max(len(np.unique(self.feature[self.scaling.varying])), 1)
+
+    @property
+    def scale_groups(self) -> IntArray:
+        """For each column, the number of its scale: the columns of a categorical feature share one."""
+        alone = len(self.feature) + np.arange(len(self.feature))
+        return np.where(self.encoding.categorical, self.feature, alone)
+
+    def with_unseen_categories(self, held_out: TrainingRows) -> TrainingRows:
+        """Return held-out rows with categories that do not occur in the training rows marked as unseen."""
+        categorical = self.encoding.categorical
+        if not categorical.any():
+            return held_out
+        X = held_out.X.copy()
+        constant = self.rows.X[0]
+        unseen = self.encoding.unseen_column
+        lacking = categorical & (self.rows.X == constant).all(axis=0)
+        for column in np.flatnonzero(lacking & (unseen != np.arange(len(unseen)))):
+            rows, mark = np.flatnonzero(X[:, column] != constant[column]), unseen[column]
+            X[rows, column] = constant[column]
+            X[rows, mark] = self.scaling.factor[mark]
+        return replace(held_out, X=X)
 
 
 def read_training(
@@ -63,46 +85,40 @@ def read_training(
     pairwise: bool = False,
     classes: object = None,
     fewest_levels: int = 2,
-) -> Training:
-    """Check and encode training data; sets the estimator's `n_features_in_` and `feature_names_in_`.
+) -> TrainingSet:
+    """Check and encode training data; set the estimator's `n_features_in_` and `feature_names_in_`.
 
-    The estimator has the parameters of `Readable`. `pairwise` means that X is a matrix of kernel values,
-    whose rows are neither scaled nor merged nor put in another order. `classes` are all levels, those of the
-    estimator if they are not given.
+    The estimator must have the parameters of `Readable`. If `pairwise`, X is a matrix of kernel values; its
+    rows are not scaled, merged or reordered. `classes` lists all classes; by default, the estimator's
+    parameter `classes` is used.
     """
     parameters: Readable = estimator
     labels = encode_labels(y, parameters.classes if classes is None else classes)
     weight = checked_weights(X, labels, sample_weight, parameters.class_weight)
     observed = observed_levels(labels, weight, fewest=fewest_levels)
-    table, matrix = learn_table(estimator, X, parameters.missing, weight)
-    seed = parameters.random_state
-    salt = 0 if seed is None else check_random_state(seed).randint(1, 2**31)
+    encoding, matrix = learn_table(estimator, X, parameters.missing, weight)
+    random_state = parameters.random_state
+    seed = 0 if random_state is None else check_random_state(random_state).randint(1, 2**31)
     ranks = np.searchsorted(observed, labels.codes)
     if pairwise:
         rows, scaling = _rows_of_kernel_matrix(matrix, ranks, weight)
-        return Training(table, labels.classes, observed, matrix, weight, rows, scaling, salt)
-    rows, scaling = canonical_rows(
-        matrix,
-        ranks,
-        weight,
-        salt=salt,
-        category=np.where(table.categorical, table.feature, -1),
-    )
-    return Training(table, labels.classes, observed, matrix, weight, rows, scaling, salt)
+    else:
+        group = np.where(encoding.categorical, encoding.feature, -1)
+        rows, scaling = canonical_rows(matrix, ranks, weight, seed=seed, group=group)
+    return TrainingSet(encoding, labels.classes, observed, matrix, weight, rows, scaling, seed)
 
 
 def checked_weights(
     X: object, labels: OrderedLabels, sample_weight: ArrayLike | None, class_weight: ClassWeight
 ) -> FloatArray:
-    """Check that rows, labels and weights are equally many, and return each row's weight."""
+    """Check that X, y and the weights have the same length, and return the weight of each row."""
     check_consistent_length(X, labels.codes)
-    weight = _check_sample_weight(sample_weight, labels.codes, dtype=np.float64, ensure_non_negative=True)
-    weight = _row_weights(labels, weight, class_weight)
+    weight = _row_weights(labels, check_sample_weight(sample_weight, len(labels.codes)), class_weight)
     total = float(weight.sum())
-    if not total <= _MOST_WEIGHT:  # NaN and infinity included
+    if not total <= _MAX_TOTAL_WEIGHT:  # also refuses NaN and infinity
         raise ValueError(
-            f"The weights of all rows sum to {total:.3g}; {_MOST_WEIGHT:.0e} is the most that floating-point "
-            "numbers can resolve. A weight of 1 stands for one row: divide sample_weight by a constant."
+            f"The weights of all rows sum to {total:.3g}; at most {_MAX_TOTAL_WEIGHT:.0e} is supported, "
+            "because of rounding. A weight of 1 stands for one row: divide sample_weight by a constant."
         )
     return weight
 
@@ -113,19 +129,19 @@ def _rows_of_kernel_matrix(
     n, d = matrix.shape
     if n != d:
         raise ValueError(
-            f"X has shape {matrix.shape}; kernel='precomputed' needs a square matrix of kernel values "
+            f"X has shape {matrix.shape}; kernel='precomputed' needs a square matrix of the kernel values "
             "between all training rows. Compute it with sklearn.metrics.pairwise, or choose another kernel."
         )
     kept = np.flatnonzero(weight > 0)
-    rows = TrainingRows(matrix[kept], y[kept], weight[kept], kept, np.ones(len(kept)))
+    rows = TrainingRows(matrix[kept], y[kept], weight[kept], kept)
     return rows, Scaling.identity(d)
 
 
 def _row_weights(labels: OrderedLabels, sample_weight: FloatArray, class_weight: ClassWeight) -> FloatArray:
-    """Return each row's weight: its sample weight times the weight of its class.
+    """Return the weight of each row: its sample weight times the weight of its class.
 
-    "balanced" gives each class that occurs the same total, and leaves the total of all rows as it is. A
-    class of less than 1e-12 of the total weighs nothing: its thresholds could not be told apart.
+    "balanced" gives each class that occurs the same total weight and keeps the total of all rows. A class
+    with less than 1e-12 of the total gets weight zero, because its two thresholds could not be resolved.
     """
     weight = sample_weight * _class_weights(labels, sample_weight, class_weight)[labels.codes]
     totals = np.bincount(labels.codes, weight, minlength=len(labels.classes))
@@ -133,12 +149,12 @@ def _row_weights(labels: OrderedLabels, sample_weight: FloatArray, class_weight:
 
 
 def _class_weights(labels: OrderedLabels, sample_weight: FloatArray, class_weight: ClassWeight) -> FloatArray:
-    """Return the weight of each level."""
+    """Return the weight of each class."""
     n_levels = len(labels.classes)
     if class_weight is None:
         return np.ones(n_levels)
     if isinstance(class_weight, str):
-        ascending = np.argsort(sample_weight)  # a sum that does not depend on the order of rows
+        ascending = np.argsort(sample_weight)  # so that sums do not depend on the order of rows
         totals = np.bincount(labels.codes[ascending], sample_weight[ascending], minlength=n_levels)
         occurs = totals > 0
         of_class = np.zeros(n_levels)
@@ -148,14 +164,14 @@ def _class_weights(labels: OrderedLabels, sample_weight: FloatArray, class_weigh
         unknown = [label for label in class_weight if label not in position]
         if unknown:
             raise ValueError(
-                f"class_weight names {unknown}, not among the classes {list(position)}. "
+                f"class_weight has the keys {unknown}, which are not among the classes {list(position)}. "
                 "Use the labels of y as keys."
             )
         of_class = np.ones(n_levels)
         for label, weight in class_weight.items():
             if not (np.isfinite(weight) and weight >= 0):
                 raise ValueError(
-                    f"class_weight[{label!r}] is {weight}; a finite number that is not negative is needed."
+                    f"class_weight[{label!r}] is {weight}; a finite, nonnegative number is needed."
                 )
             of_class[position[label]] = weight
     return of_class

@@ -1,15 +1,16 @@
-r"""Monotone warps of features: the normal score of a value's rank.
+r"""Monotone warps of features: the normal quantile of a value's rank.
 
-Heavy tails and outliers spread a feature so that most rows sit in a corner of it. Its normal score,
+With heavy tails or outliers, most rows lie in a small part of a feature's range. The normal quantile of the
+rank,
 
 .. math:: x \mapsto \Psi^{-1}(\text{share of training rows below } x),
 
-is spread as evenly as can be, whatever the feature's own scale. Neither the feature nor its score is always
-the better input, and it need not be the same one for all functions: so functions with metrics of their own
-may use either, and the evidence chooses.
+has no such tails, whatever the scale of the feature. Neither the feature nor its warp is always the better
+input, and different functions may need different ones. So both are offered, and functions with their own
+metrics may use either; the evidence decides.
 
-The map is kept as a piecewise linear one through at most a few hundred quantiles, which is increasing on
-the range of the training rows and constant beyond.
+A warp is stored as a piecewise linear function through at most 200 quantiles. It is increasing on the range
+of the training rows and constant outside.
 """
 
 from dataclasses import dataclass, replace
@@ -29,54 +30,54 @@ _SMALLEST_SHARE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Warp:
-    """One increasing function of one column."""
+    """An increasing function of one column."""
 
     knots: FloatArray  # increasing values of the column
-    scores: FloatArray  # increasing, what they become: mean 0 and variance 1 over the training rows
+    warped: FloatArray  # their images, increasing; mean 0 and variance 1 over the training rows
 
     def __call__(self, column: FloatArray) -> FloatArray:
-        """Return the scores of values."""
-        return np.interp(column, self.knots, self.scores)
+        """Return the warped values."""
+        return np.interp(column, self.knots, self.warped)
 
-    def inverse(self, scores: FloatArray) -> FloatArray:
-        """Return the values that have these scores, within the range of the training rows."""
-        return np.interp(scores, self.scores, self.knots)
+    def inverse(self, warped: FloatArray) -> FloatArray:
+        """Return the values with these images, within the range of the training rows."""
+        return np.interp(warped, self.warped, self.knots)
 
     @classmethod
     def learn(cls, column: FloatArray, weight: FloatArray) -> "Warp | None":
-        """Return the normal score of ranks among weighted values; None if weights make all ranks equal."""
+        """Learn the warp of a column with weighted rows; None if all ranks are equal."""
         values, place = np.unique(column, return_inverse=True)
-        # Summed in the order of weights, so that the order of rows does not matter.
+        # Summed in order of weight, so that the order of rows does not matter.
         order = np.argsort(weight, kind="stable")
         total = np.bincount(place[order], weight[order])
         share = (np.cumsum(total) - 0.5 * total) / total.sum()
-        # A value of next to no weight would have an infinite score, or that of its neighbour.
-        scores = ndtri(np.clip(share, _SMALLEST_SHARE, 1.0 - _SMALLEST_SHARE))
-        distinct = np.flatnonzero(np.diff(scores, prepend=-np.inf) > 0)
-        values, scores = values[distinct], scores[distinct]
+        # A value of almost no weight would have an infinite quantile, or the same one as its neighbour.
+        warped = ndtri(np.clip(share, _SMALLEST_SHARE, 1.0 - _SMALLEST_SHARE))
+        distinct = np.flatnonzero(np.diff(warped, prepend=-np.inf) > 0)
+        values, warped = values[distinct], warped[distinct]
         total = np.add.reduceat(total, distinct)
         if len(values) < 2:
             return None
-        mean = total @ scores / total.sum()
-        spread = np.sqrt(total @ (scores - mean) ** 2 / total.sum())
-        scores = (scores - mean) / spread
+        mean = total @ warped / total.sum()
+        spread = np.sqrt(total @ (warped - mean) ** 2 / total.sum())
+        warped = (warped - mean) / spread
         if len(values) > _MAX_KNOTS:
-            wanted = np.linspace(scores[0], scores[-1], _MAX_KNOTS)
-            chosen = np.unique(np.searchsorted(scores, wanted, side="left"))
-            values, scores = values[chosen], scores[chosen]
-        return cls(values, scores)
+            grid = np.linspace(warped[0], warped[-1], _MAX_KNOTS)
+            chosen = np.unique(np.searchsorted(warped, grid, side="left"))
+            values, warped = values[chosen], warped[chosen]
+        return cls(values, warped)
 
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """From a table's columns of numbers to those that functions see: scaled, some of them warped as well."""
+    """Maps encoded rows to the inputs of basis functions: scaled columns, and warps of some of them."""
 
     scaling: Scaling
-    source: IntArray  # (p,) the scaled column that each prepared column comes from, in ascending order
-    warps: tuple[Warp | None, ...]  # (p,)
+    source: IntArray  # (p,) the scaled column of each prepared column, in ascending order
+    warps: tuple[Warp | None, ...]  # (p,) None for a plain column
 
     def __call__(self, X: FloatArray) -> FloatArray:
-        """Return the prepared rows, a new array of shape (n, p)."""
+        """Return the prepared rows of encoded ones, a new array of shape (n, p)."""
         return self.widen(self.scaling(X))
 
     def widen(self, scaled: FloatArray) -> FloatArray:
@@ -89,7 +90,7 @@ class Preparation:
         return wide
 
     def with_all_columns(self) -> "Preparation":
-        """Return the preparation that has every column in which rows may differ, of training or later."""
+        """Return the preparation extended to every column with a nonzero scaling factor."""
         missing = np.setdiff1d(np.flatnonzero(self.scaling.factor > 0.0), self.source)
         if not len(missing):
             return self
@@ -99,20 +100,20 @@ class Preparation:
         return replace(self, source=source[order], warps=tuple(warps[p] for p in order))
 
     def places_in(self, other: "Preparation") -> tuple[IntArray, IntArray]:
-        """Return the columns that another preparation of the same table has, too, and their places there."""
+        """Return the columns shared with another preparation of the same table, and their positions there."""
         place = {key: p for p, key in enumerate(other._keys())}
         shared = [(p, place[key]) for p, key in enumerate(self._keys()) if key in place]
         columns, places = np.array(shared, dtype=np.intp).reshape(-1, 2).T
         return columns, places
 
     def _keys(self) -> list[tuple[int, bool]]:
-        """Return what tells the prepared columns apart."""
+        """Return a key for each prepared column: its source, and whether it is plain."""
         return [(j, warp is None) for j, warp in zip(self.source.tolist(), self.warps, strict=True)]
 
     def centres(self, prepared: FloatArray, used: NDArray[np.bool_]) -> FloatArray:
-        """Return points in the units of the table; where a feature is used in two ways the plain one counts.
+        """Return centres in the units of the encoded table.
 
-        Columns that are not used take their mean.
+        If a function uses a column and its warp, the plain column counts. Unused columns take their mean.
         """
         scaled = np.zeros((len(prepared), len(self.scaling.mean)))
         for plain in (False, True):
@@ -126,10 +127,10 @@ class Preparation:
 def prepare(
     rows: TrainingRows, scaling: Scaling, warpable: NDArray[np.bool_] | None
 ) -> tuple[TrainingRows, Preparation]:
-    """Return the rows with the columns that functions see, and how other rows get them.
+    """Return the prepared training rows, and the preparation for other rows.
 
-    `warpable` says which columns may be warped; None means none, and that all columns stay. A column of two
-    values is its own warp, and a constant one is left out.
+    `warpable`, (d,), marks the columns that may be warped; constant columns are then left out, and a column
+    with two values is not warped. None means no warps and no columns left out.
     """
     source: list[int] = []
     warps: list[Warp | None] = []

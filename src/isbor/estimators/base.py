@@ -3,31 +3,23 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.encoding import Missing, TableEncoding
-from isbor.data.training import Training
-from isbor.prediction.probabilities import (
-    Loss,
-    Score,
-    ScoreModel,
-    class_probabilities,
-    credible_bands,
-    decide,
-    insert_empty_levels,
-    log_class_probabilities,
-    margins,
-)
+from isbor.data.training import TrainingSet
+from isbor.estimators.parameters import DICT, NONE, RANDOM_STATE, Allowed, check_parameters, choice, integer
+from isbor.prediction.decisions import Loss, decide, margins
+from isbor.prediction.latent import Latent, LatentModel
+from isbor.prediction.levels import insert_empty_levels
+from isbor.prediction.probabilities import class_probabilities, credible_bands, log_class_probabilities
 
 __all__ = [
     "SHARED_PARAMETERS",
@@ -40,12 +32,11 @@ __all__ = [
 A = TypeVar("A", bound=NDArray[Any])
 
 # Constraints on the parameters that all estimators have.
-SHARED_PARAMETERS: dict[str, list[Any]] = {
-    "missing": [StrOptions({"auto", "indicator", "error"})],
-    "classes": ["array-like", None],
-    "class_weight": [dict, StrOptions({"balanced"}), None],
-    "n_jobs": [None, Integral],
-    "random_state": ["random_state"],
+SHARED_PARAMETERS: dict[str, Allowed] = {
+    "missing": choice("auto", "indicator", "error"),
+    "class_weight": DICT | choice("balanced") | NONE,
+    "n_jobs": integer() | NONE,
+    "random_state": RANDOM_STATE,
 }
 
 
@@ -61,57 +52,60 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
         raise
 
 
-def map_scores(
-    latent: ScoreModel,
+def map_latent(
+    model: LatentModel,
     X: FloatArray,
-    function: Callable[[Score], A],
+    function: Callable[[Latent], A],
     workers: Workers,
     n_columns: int = 0,
 ) -> A:
-    """Apply a function of the score to all rows, in blocks on all cores.
+    """Apply a function of the latent score to all rows, in blocks on all cores.
 
     `n_columns` says how much the function itself needs a row, beyond the basis functions.
     """
-    blocks = row_blocks(len(X), latent.n_functions + n_columns)
-    parts = workers.map(lambda block: function(latent.score(X[block])), blocks)
+    blocks = row_blocks(len(X), model.n_functions + n_columns)
+    parts = workers.map(lambda block: function(model.latent(X[block])), blocks)
     return cast(A, np.concatenate(list(parts)))
 
 
 def thresholds_of_all_levels(
-    training: Training, latent: ScoreModel, thresholds: FloatArray, workers: Workers
+    training: TrainingSet, model: LatentModel, thresholds: FloatArray, workers: Workers
 ) -> FloatArray:
     """Return the thresholds of a latent Gaussian for all levels, those without training rows included."""
     n_levels = len(training.classes)
     if len(training.observed) == n_levels:
         return thresholds
 
-    def mean_and_spread(score: Score) -> FloatArray:
-        return np.stack([score.mean, score.spread], axis=1)
+    def mean_and_scale(latent: Latent) -> FloatArray:
+        return np.stack([latent.mean, latent.response_scale], axis=1)
 
     return insert_empty_levels(
         thresholds,
         training.observed,
         n_levels,
-        total_weight=training.total_weight,
-        scores=map_scores(latent, training.X[training.weight > 0], mean_and_spread, workers),
+        total_weight=training.rows.total_weight,
+        responses=map_latent(model, training.X[training.weight > 0], mean_and_scale, workers),
     )
 
 
 class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Predictions of a fitted score.
 
-    A subclass sets `classes_`, `n_jobs`, `_table` (how tables become matrices), `_latent` (the score), and
-    `_cuts` (its thresholds, all levels).
+    A subclass sets `classes_`, `n_jobs`, `_encoding` (how tables become matrices), `_model` (the latent
+    score), `_cuts` (its thresholds, all levels), and `_centre` and `_unit` if scores are reported in other
+    units.
     """
 
     classes_: LabelArray
     n_features_in_: int
     missing: Missing
     n_jobs: int | None
-    _table: TableEncoding
-    _latent: ScoreModel
+    _encoding: TableEncoding
+    _model: LatentModel
     _cuts: FloatArray
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = SHARED_PARAMETERS
+    _centre: float = 0.0  # scores are reported as (score - centre)/unit
+    _unit: float = 1.0
+    _allowed: ClassVar[dict[str, Allowed]] = SHARED_PARAMETERS
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
@@ -139,9 +133,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Fit to valid parameters; what is set is taken back if it fails."""
 
     def _check_parameters(self) -> None:
-        validate_parameter_constraints(
-            self._parameter_constraints, self.get_params(deep=False), caller_name=type(self).__name__
-        )
+        check_parameters(self, self._allowed)
 
     def predict(self, X: ArrayLike, loss: Loss = "absolute") -> LabelArray:
         """Predict a label for each row.
@@ -159,16 +151,16 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray of shape (n_samples,), of the labels' own type
         """
-        codes: IntArray = self._map_rows(X, lambda score: self._decide(score, loss))
+        codes: IntArray = self._map_rows(X, lambda latent: self._decide(latent, loss))
         return self.classes_[codes]
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict P(y = k) for each row, columns as in `classes_`; rows sum to one."""
-        return self._map_rows(X, lambda score: class_probabilities(*self._response(score)))
+        return self._map_rows(X, lambda latent: class_probabilities(*self._response(latent)))
 
     def predict_log_proba(self, X: ArrayLike) -> FloatArray:
         """Predict ln P(y = k), accurate where the probability itself would underflow."""
-        return self._map_rows(X, lambda score: log_class_probabilities(*self._response(score)))
+        return self._map_rows(X, lambda latent: log_class_probabilities(*self._response(latent)))
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return margins in units of the predictive standard deviation (of the score's own, if it has none).
@@ -177,49 +169,45 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
         the distance to the nearer threshold of each class, shape (n_samples, n_classes), positive for the
         predicted class only.
         """
-        result = self._map_rows(X, lambda score: margins(score, self._cuts))
+        result = self._map_rows(X, lambda latent: margins(latent, self._cuts))
         return result[:, 1] if len(self.classes_) == 2 else result
 
-    def _decide(self, score: Score, loss: Loss) -> IntArray:
+    def _decide(self, latent: Latent, loss: Loss) -> IntArray:
         if isinstance(loss, str) and loss == "absolute":
-            return decide(score, self._cuts, loss)
-        return decide(*self._response(score), loss)
+            return decide(latent, self._cuts, loss)
+        return decide(*self._response(latent), loss)
 
-    def _response(self, score: Score) -> tuple[Score, FloatArray]:
+    def _response(self, latent: Latent) -> tuple[Latent, FloatArray]:
         """Return the score and the thresholds that class probabilities follow from."""
-        return score, self._cuts
+        return latent, self._cuts
 
     @property
     def column_names_(self) -> NDArray[np.object_]:
         """Names of the encoded columns, which vectors and scales refer to, such as "age" and "color=red"."""
         check_is_fitted(self)
-        return np.array(self._table.names, dtype=object)
+        return np.array(self._encoding.names, dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "indicator"
         return tags
 
-    def _map_rows(self, X: ArrayLike, function: Callable[[Score], A]) -> A:
+    def _map_rows(self, X: ArrayLike, function: Callable[[Latent], A]) -> A:
         check_is_fitted(self)
-        rows = self._check_rows(X)
+        return self._map_encoded(self._encoding(self, X), function)
+
+    def _map_encoded(self, rows: FloatArray, function: Callable[[Latent], A]) -> A:
         n_columns = 10 * len(self.classes_)  # results and temporaries have a column a class
         with Workers(self.n_jobs) as workers:
-            return map_scores(self._latent, rows, function, workers, n_columns)
+            return map_latent(self._model, rows, function, workers, n_columns)
 
-    def _check_rows(self, X: object) -> FloatArray:
-        """Return a table like that of training as a matrix of finite numbers."""
-        return self._table(self, X)
+    def _encoded_latent(self, rows: FloatArray) -> FloatArray:
+        """Return what `latent` returns, for rows that are already encoded."""
+        return (self._map_encoded(rows, lambda latent: latent.mean) - self._centre) / self._unit
 
 
 class LatentClassifier(OrdinalClassifier):
-    """Predictions of a fitted latent Gaussian.
-
-    A subclass sets, besides, `_centre` and `_unit`, with which scores are reported: (score - centre)/unit.
-    """
-
-    _centre: float
-    _unit: float
+    """Predictions of a fitted latent Gaussian."""
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict P(y = k) for each row, columns as in `classes_`.
@@ -244,7 +232,7 @@ class LatentClassifier(OrdinalClassifier):
             raise ValueError(f"coverage is {coverage}; a number between 0 and 1 is needed, for instance 0.9.")
         bands = self._map_rows(
             X,
-            lambda score: np.stack(credible_bands(score, self._cuts, coverage), axis=1),
+            lambda latent: np.stack(credible_bands(latent, self._cuts, coverage), axis=1),
         )
         return bands[:, 0], bands[:, 1]
 
@@ -261,11 +249,11 @@ class LatentClassifier(OrdinalClassifier):
         return_std : bool
             Also return the posterior standard deviation of the score relative to the thresholds.
         """
-        moments = self._map_rows(X, lambda score: np.stack([score.mean, score.variance], axis=1))
+        moments = self._map_rows(X, lambda latent: np.stack([latent.mean, latent.variance], axis=1))
         score = (moments[:, 0] - self._centre) / self._unit
         return (score, np.sqrt(moments[:, 1]) / self._unit) if return_std else score
 
     def noise_scale(self, X: ArrayLike) -> FloatArray:
         """Return the standard deviation of the noise at each row, in units of the score."""
-        scale: FloatArray = np.sqrt(self._map_rows(X, lambda score: score.noise)) / self._unit
+        scale: FloatArray = np.sqrt(self._map_rows(X, lambda latent: latent.noise_variance)) / self._unit
         return scale

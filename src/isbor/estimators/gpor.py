@@ -1,24 +1,24 @@
 """`GPOR`, the Gaussian process."""
 
-import warnings
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, LabelArray
+from isbor._core.warnings import warn_user
 from isbor.data.encoding import Missing
-from isbor.data.training import ClassWeight, Training, read_training
+from isbor.data.training import ClassWeight, TrainingSet, read_training
 from isbor.estimators.base import SHARED_PARAMETERS, LatentClassifier, thresholds_of_all_levels
+from isbor.estimators.parameters import POSITIVE, Allowed, choice, integer
 from isbor.gp.ep import expectation_propagation
-from isbor.gp.hyperparameters import Plan, ProcessFit, fit_process
+from isbor.gp.hyperparameters import ProcessFit, ProcessSettings, fit_process
 from isbor.gp.laplace import laplace
-from isbor.gp.process import Inference, ProcessScore
+from isbor.gp.process import Inference, Process
+from isbor.prediction.probabilities import lapse_after
 
 __all__ = ["GPOR"]
 
@@ -110,13 +110,13 @@ class GPOR(LatentClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "inference": [StrOptions(set(_INFERENCE))],
-        "metric": [StrOptions({"isotropic", "ard"})],
-        "gamma": [StrOptions({"evidence"}), Interval(Real, 0, None, closed="neither")],
-        "n_restarts": [Interval(Integral, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "inference": choice(*_INFERENCE),
+        "metric": choice("isotropic", "ard"),
+        "gamma": POSITIVE | choice("evidence"),
+        "n_restarts": integer(at_least=0),
+        "max_iter": integer(at_least=1),
+        "tol": POSITIVE,
         **SHARED_PARAMETERS,
     }
 
@@ -166,41 +166,35 @@ class GPOR(LatentClassifier):
                 "time grows with the cube of their number and its memory with the square. Fit a sample of "
                 "the rows, or use ISBOR, which has no such limit."
             )
-        fit = fit_process(training.rows, _INFERENCE[self.inference], self._plan(training))
+        fit = fit_process(training.rows, _INFERENCE[self.inference], self._settings(training))
         if not fit.converged:
-            warnings.warn(
+            warn_user(
                 f"The search for the parameters reached its limit of {self.max_iter} iterations: raise "
                 "max_iter to go on.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
-        self._take_over(training, fit)
+        self._set_fitted(training, fit)
 
-    def _plan(self, training: Training) -> Plan:
-        return Plan(
+    def _settings(self, training: TrainingSet) -> ProcessSettings:
+        return ProcessSettings(
             n_features=training.n_varying,
             gamma=None if self.gamma == "evidence" else float(self.gamma),
             ard=self.metric == "ard",
             n_restarts=self.n_restarts,
             max_iter=self.max_iter,
-            tolerance=self.tol,
-            seed=training.salt,
+            tol=self.tol,
+            seed=training.seed,
         )
 
-    def _take_over(self, training: Training, fit: ProcessFit) -> None:
+    def _set_fitted(self, training: TrainingSet, fit: ProcessFit) -> None:
         """Set the fitted attributes."""
-        latent = ProcessScore(
-            training.scaling,
-            training.rows.X,
-            fit.covariance,
-            fit.posterior,
-            lapse=1.0 / (training.total_weight + 2.0),
-        )
+        lapse = lapse_after(training.rows.total_weight)
+        model = Process(training.scaling, training.rows.X, fit.covariance, fit.posterior, lapse)
         with Workers(self.n_jobs) as workers:
-            cuts = thresholds_of_all_levels(training, latent, fit.thresholds, workers)
+            cuts = thresholds_of_all_levels(training, model, fit.thresholds, workers)
         amplitude, scales = fit.covariance.amplitude, fit.covariance.scales
-        self._table, self.classes_ = training.table, training.classes
-        self._latent, self._cuts, self._centre, self._unit = latent, cuts, 0.0, amplitude
+        self._encoding, self.classes_ = training.encoding, training.classes
+        self._model, self._cuts, self._centre, self._unit = model, cuts, 0.0, amplitude
         self.thresholds_ = cuts / amplitude
         self.sigma_ = 1.0 / amplitude
         if self.metric == "ard":

@@ -1,23 +1,23 @@
 """`ISBOR`, the incremental sparse Bayesian model."""
 
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback
 from isbor._core.types import LabelArray
 from isbor.data.encoding import Missing
-from isbor.data.training import ClassWeight, read_training
+from isbor.data.training import ClassWeight, TrainingSet, read_training
 from isbor.estimators.base import SHARED_PARAMETERS
+from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer, number
 from isbor.estimators.sparse import SparseClassifier
-from isbor.search.families import Plan, Table, fit_kinds
-from isbor.search.result import Fit, Kind
-from isbor.search.selection import Selection, choose_kinds
+from isbor.search.families import fit_families
+from isbor.search.result import Family, SearchResult
+from isbor.search.selection import Selection, select_families
+from isbor.search.settings import SearchSettings
 
 __all__ = ["ISBOR"]
 
@@ -104,14 +104,16 @@ class ISBOR(SparseClassifier):
     sigma_ : float
         Typical standard deviation of the noise in these units: noise to signal. `noise_scale` returns that
         of each row.
-    kind_ : str
-        The kind of basis functions: "rbf", "ard" or "mixed", or several that are averaged, as "rbf + mixed".
+    basis_ : str
+        The basis family: "rbf", "ard" or "mixed", or several that are averaged, as "rbf + mixed".
     selection_ : Selection
-        The kinds that were compared and what came of it; prints as a table.
+        The families that were compared and the one that was selected; prints as a table.
     feature_relevance_ : ndarray of shape (n_features,)
         Share of the score's variation that goes with each feature: how much the score changes, in mean
         square, when the feature alone is taken from another row. Sums to one; zeros if the score is constant.
-    coef_ : ndarray of shape (n_relevance_,)
+    feature_importances_ : ndarray of shape (n_features,)
+        The same, under the name that scikit-learn's `SelectFromModel` and `RFE` look for.
+    dual_coef_ : ndarray of shape (n_relevance_,)
         Weights of the basis functions.
     intercept_ : float
         Constant of the score.
@@ -147,8 +149,8 @@ class ISBOR(SparseClassifier):
 
     Notes
     -----
-    For "rbf" the score is intercept_ plus exp(-gamma_ ‖(x - z)/feature_scale_‖²) · coef_ summed over the
-    relevance vectors z. The label is the class whose thresholds enclose the score: the median of the
+    For "rbf" the score is intercept_ plus exp(-gamma_ ‖(x - z)/feature_scale_‖²) · dual_coef_ summed over
+    the relevance vectors z. The label is the class whose thresholds enclose the score: the median of the
     predicted distribution, which is not always its most probable class.
 
     In a data frame, columns that are categorical or hold strings or booleans become a column of zeros and
@@ -172,25 +174,25 @@ class ISBOR(SparseClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "basis": [StrOptions({"auto", "rbf", "mixed"})],
-        "metric": [StrOptions({"isotropic", "ard"})],
-        "gamma": [StrOptions({"evidence"}), Interval(Real, 0, None, closed="neither")],
-        "size_prior": [Interval(Real, 0, None, closed="left")],
-        "max_vectors": [Interval(Integral, 1, None, closed="left"), None],
-        "n_members": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "noise": [StrOptions({"varying", "constant"})],
-        "solver": [StrOptions({"gram", "sequential"})],
-        "n_candidates": [StrOptions({"all"}), Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "patience": [Interval(Integral, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "callback": [callable, None],
-        "verbose": ["verbose"],
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "basis": choice("auto", "rbf", "mixed"),
+        "metric": choice("isotropic", "ard"),
+        "gamma": POSITIVE | choice("evidence"),
+        "size_prior": number(at_least=0),
+        "max_vectors": integer(at_least=1) | NONE,
+        "n_members": integer(at_least=1) | choice("auto"),
+        "noise": choice("varying", "constant"),
+        "solver": choice("gram", "sequential"),
+        "n_candidates": integer(at_least=1) | choice("all"),
+        "tol": POSITIVE,
+        "patience": integer(at_least=0),
+        "max_iter": integer(at_least=1),
+        "callback": CALLABLE | NONE,
+        "verbose": integer(at_least=0) | BOOLEAN,
         **SHARED_PARAMETERS,
     }
 
-    kind_: str
+    basis_: str
     selection_: Selection
 
     def __init__(
@@ -245,58 +247,61 @@ class ISBOR(SparseClassifier):
                 f"X holds {len(rows)} distinct rows; solver='sequential' keeps a matrix of rows × rows "
                 f"and takes at most {_MAX_DENSE_ROWS}. Use solver='gram', or fit a sample of the rows."
             )
-        table = Table(rows, training.scaling, training.table.feature, training.table.categorical)
-        plan = self._plan(training.salt)
+        settings = self._settings(training.seed)
         callback = self._progress()
         with Workers(self.n_jobs) as workers:
-            selection, start = self._selection(table, plan, workers, callback)
-            fit = fit_kinds(selection.kinds, table, plan, workers, callback, start)
-            self._take_over(training, table, fit, workers)
+            selection, start = self._select(training, settings, workers, callback)
+            results = fit_families(selection.families, training, settings, "fit", workers, callback, start)
+            result = SearchResult.average(list(results.values()), rows, workers)
+            self._set_fitted(training, result, workers)
         self.selection_ = selection
-        self.kind_ = selection.kind
+        self.basis_ = selection.basis
 
     def _check_combination(self) -> None:
         """Raise ValueError if a parameter would have no effect because of another."""
-        asked = {
-            "basis='mixed'": self.basis == "mixed",
-            "metric='ard'": self.metric == "ard",
-            f"gamma={self.gamma!r}": self.gamma != "evidence",
-            "solver='sequential'": self.solver == "sequential",
+        given = {
+            "metric": ("metric='ard'", self.metric == "ard"),
+            "gamma": (f"gamma={self.gamma!r}", self.gamma != "evidence"),
+            "solver": ("solver='sequential'", self.solver == "sequential"),
         }
-        given = [name for name, is_given in asked.items() if is_given]
-        if len(given) > 1 and (self.basis == "mixed" or self.metric == "ard"):
-            raise ValueError(
-                f"{given[0]} was given with {given[1]}, which it does not know: functions have metrics of "
-                "their own (basis='mixed'), share a scale for each feature (metric='ard') or have one width, "
-                "which alone gamma and the sequential solver are for. Leave one of the two out."
-            )
+        for name, (text, is_given) in given.items():
+            if is_given and self.basis == "mixed":
+                raise ValueError(
+                    f"basis='mixed' cannot be combined with {text}: {name} applies to basis='rbf' only. "
+                    "Remove one."
+                )
+            if is_given and self.metric == "ard" and name != "metric":
+                raise ValueError(
+                    f"metric='ard' cannot be combined with {text}: {name} applies to metric='isotropic' "
+                    "only. Remove one."
+                )
 
-    def _selection(
-        self, table: Table, plan: Plan, workers: Workers, callback: Callback | None
-    ) -> tuple[Selection, Fit | None]:
-        """Return the kind of dictionary, the one asked for or the best, and a fit to start from."""
+    def _select(
+        self, training: TrainingSet, settings: SearchSettings, workers: Workers, callback: Callback | None
+    ) -> tuple[Selection, SearchResult | None]:
+        """Return the basis family, the one asked for or the best, and a result to start from."""
         if self.basis != "auto":
-            kind: Kind = "mixed" if self.basis == "mixed" else "ard" if self.metric == "ard" else "rbf"
-            return Selection((kind,), (), "asked for."), None
+            family: Family = "mixed" if self.basis == "mixed" else "ard" if self.metric == "ard" else "rbf"
+            return Selection((family,), (), "asked for."), None
         if self.metric == "ard":
             return Selection(("ard",), (), "asked for by metric='ard'."), None
         if self.gamma != "evidence":
             return Selection(("rbf",), (), "a width was given."), None
         if self.solver == "sequential":
             return Selection(("rbf",), (), "the sequential solver has no other."), None
-        return choose_kinds(table, plan, workers, callback)
+        return select_families(training, settings, workers, callback)
 
-    def _plan(self, salt: int) -> Plan:
-        return Plan(
+    def _settings(self, seed: int) -> SearchSettings:
+        return SearchSettings(
             gamma=None if self.gamma == "evidence" else float(self.gamma),
             size_prior=self.size_prior,
             solver=self.solver,
             n_candidates=None if self.n_candidates == "all" else int(self.n_candidates),
-            tolerance=self.tol,
+            tol=self.tol,
             patience=self.patience,
-            max_passes=self.max_iter,
-            max_vectors=self.max_vectors,
+            max_iter=self.max_iter,
+            max_vectors=np.inf if self.max_vectors is None else self.max_vectors,
             n_members=None if self.n_members == "auto" else int(self.n_members),
             varying_noise=self.noise == "varying",
-            seed=salt,
+            seed=seed,
         )

@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.encoding import Missing
+from isbor.data.folds import growing_fold_numbers
 from isbor.data.rows import TrainingRows
 from isbor.data.stream import further_training, unscaled_where_constant
-from isbor.data.training import ClassWeight, Training, read_training
+from isbor.data.training import ClassWeight, TrainingSet, read_training
 from isbor.estimators.base import all_or_nothing
-from isbor.estimators.margin import FOLDS, KERNEL_PARAMETERS, Gamma, MarginClassifier
+from isbor.estimators.kernel_machines import FOLDS, KERNEL_PARAMETERS, Gamma, KernelClassifier
+from isbor.estimators.parameters import POSITIVE, Allowed, choice
 from isbor.kernel.incremental import extend
 from isbor.kernel.kernels import CutScore, Kernel, KernelName
 from isbor.kernel.machine import (
@@ -37,14 +37,14 @@ __all__ = ["ISVOR"]
 class _Learned:
     """All that was learned so far, enough to go on."""
 
-    training: Training
+    training: TrainingSet
     kernel: Kernel
     gram: Gram  # of the distinct rows
-    fold: IntArray  # (n,) in which each is held back; -1: in none
+    fold: IntArray  # (n,) in which each is held out; -1: in none
     machines: tuple[Machine, ...]  # that of all rows, then those of all rows but one fold's
 
 
-class ISVOR(MarginClassifier[CutScore]):
+class ISVOR(KernelClassifier[CutScore]):
     r"""Incremental support vector ordinal regression.
 
     Parallel hyperplanes in feature space, one for each threshold, with the largest margin between the
@@ -138,10 +138,10 @@ class ISVOR(MarginClassifier[CutScore]):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "constraints": [StrOptions({"implicit", "adjacent"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "C": POSITIVE,
+        "constraints": choice("implicit", "adjacent"),
+        "tol": POSITIVE,
         **KERNEL_PARAMETERS,
     }
 
@@ -232,11 +232,12 @@ class ISVOR(MarginClassifier[CutScore]):
         training = read_training(self, X, y, sample_weight, pairwise=self.kernel == "precomputed")
         self._learn(training, self._kernel_for(training), None)
 
-    def _learn(self, training: Training, kernel: Kernel, before: _Learned | None) -> None:
+    def _learn(self, training: TrainingSet, kernel: Kernel, before: _Learned | None) -> None:
         """Learn those rows that were not there before."""
         rows = training.rows
         gram = Gram(kernel.gram(rows)) if before is None else _grown(before, rows)
-        fold = _held_back_in(training, before)
+        known = np.zeros(0, np.intp) if before is None else before.fold
+        fold = growing_fold_numbers(rows.y, FOLDS, known)
         machines: list[Machine] = []
         for number in range(-1, FOLDS if self.probability else 0):
             if number >= 0 and not np.any(fold == number):
@@ -249,10 +250,10 @@ class ISVOR(MarginClassifier[CutScore]):
             start = _starting_point(training, before, number + 1)
             machines.append(extend(start, gram.values, low, high, tol=self.tol))
         self._learned = _Learned(training, kernel, gram, fold, tuple(machines))
-        self._take_over(training, kernel, cut_score(machines[0]))
+        self._set_fitted(training, kernel, cut_score(machines[0]))
 
-    def _take_over(self, training: Training, kernel: Kernel, cut: CutScore) -> None:
-        super()._take_over(training, kernel, cut)
+    def _set_fitted(self, training: TrainingSet, kernel: Kernel, cut: CutScore) -> None:
+        super()._set_fitted(training, kernel, cut)
         whole = self._learned.machines[0]
         self._cuts = self.thresholds_ = _thresholds_of_all_levels(training, cut.thresholds, whole.score)
         self.dual_objective_ = dual_objective(whole)
@@ -263,19 +264,19 @@ class ISVOR(MarginClassifier[CutScore]):
     ) -> FloatArray:
         return self._learned.machines[0].score
 
-    def _held_back_scores(self, rows: TrainingRows, kernel: Kernel, cut: CutScore) -> FloatArray:
+    def _held_out_scores(self, rows: TrainingRows, kernel: Kernel, cut: CutScore) -> FloatArray:
         whole, *others = self._learned.machines
         score = whole.score.copy()
         if len(cut.thresholds) == 0:
             return score
         for number, machine in enumerate(others):
-            held = np.flatnonzero(self._learned.fold == number)
+            held_out = np.flatnonzero(self._learned.fold == number)
             # Machines may differ by a constant, which their thresholds take up.
             shift = cut.thresholds.mean() - cut_score(machine).thresholds.mean()
-            score[held] = machine.score[held] + shift
+            score[held_out] = machine.score[held_out] + shift
         return score
 
-    def _all_levels(self, training: Training, thresholds: FloatArray, scores: FloatArray) -> FloatArray:
+    def _all_levels(self, training: TrainingSet, thresholds: FloatArray, scores: FloatArray) -> FloatArray:
         if len(thresholds):
             return super()._all_levels(training, thresholds, scores)
         # One class so far: the others are out of reach of the noise, though not of a lapse.
@@ -328,20 +329,7 @@ def _grown(before: _Learned, rows: TrainingRows) -> Gram:
     return before.gram.append(before.kernel(new.X, old), before.kernel.gram(new))
 
 
-def _held_back_in(training: Training, before: _Learned | None) -> IntArray:
-    """Deal the new rows of each class out to folds in turn; -1 for its first row."""
-    y = training.rows.y
-    old = np.zeros(0, np.intp) if before is None else before.fold
-    number = np.empty(len(y), np.intp)  # how many rows of the class came before
-    for k in range(len(training.observed)):
-        of_class = np.flatnonzero(y == k)
-        number[of_class] = np.arange(len(of_class))
-    # Classes start at different folds, so that these are of about the same size.
-    fold = np.where(number == 0, -1, (number + y) % FOLDS)
-    return np.concatenate([old, fold[len(old) :]])
-
-
-def _starting_point(training: Training, before: _Learned | None, number: int) -> Machine:
+def _starting_point(training: TrainingSet, before: _Learned | None, number: int) -> Machine:
     """Return a machine with thresholds between all classes that have rows: that of before, or a new one."""
     n_thresholds = len(training.observed) - 1
     if before is None or number >= len(before.machines):
@@ -351,7 +339,7 @@ def _starting_point(training: Training, before: _Learned | None, number: int) ->
     return with_thresholds(before.machines[number], places, n_thresholds)
 
 
-def _thresholds_of_all_levels(training: Training, thresholds: FloatArray, score: FloatArray) -> FloatArray:
+def _thresholds_of_all_levels(training: TrainingSet, thresholds: FloatArray, score: FloatArray) -> FloatArray:
     """Return thresholds for all levels: an empty one has no room between others, at the ends it is beyond."""
     observed, n_levels = training.observed, len(training.classes)
     lowest, highest = (

@@ -1,24 +1,23 @@
 """`KDLOR`, kernel discriminant learning."""
 
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from isbor._core.types import LabelArray
 from isbor.data.encoding import Missing
 from isbor.data.rows import TrainingRows
 from isbor.data.training import ClassWeight
-from isbor.estimators.margin import KERNEL_PARAMETERS, BatchMachine, Gamma
+from isbor.estimators.kernel_machines import KERNEL_PARAMETERS, BatchKernelClassifier, Gamma
+from isbor.estimators.parameters import POSITIVE, Allowed, choice
 from isbor.kernel.discriminant import solve_discriminant
 from isbor.kernel.kernels import CutScore, Kernel, KernelName
 
 __all__ = ["KDLOR"]
 
 
-class KDLOR(BatchMachine[CutScore]):
+class KDLOR(BatchKernelClassifier[CutScore]):
     r"""Kernel discriminant learning for ordinal regression.
 
     Wanted is a direction w in feature space in which classes are narrow and their means m_k follow each
@@ -94,10 +93,10 @@ class KDLOR(BatchMachine[CutScore]):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "u": [Interval(Real, 0, None, closed="neither")],
-        "thresholds": [StrOptions({"midpoint", "weighted"})],
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "C": POSITIVE,
+        "u": POSITIVE,
+        "thresholds": choice("midpoint", "weighted"),
         **KERNEL_PARAMETERS,
     }
 

@@ -26,7 +26,8 @@ from isbor.data.training import ClassWeight, read_training
 from isbor.estimators.base import LatentClassifier, thresholds_of_all_levels
 from isbor.inference.expansion import Expansion, expand
 from isbor.inference.mode import find_mode, starting_thresholds
-from isbor.prediction.probabilities import Score
+from isbor.prediction.latent import Latent
+from isbor.prediction.probabilities import lapse_after
 
 __all__ = ["OrderedProbit"]
 
@@ -115,19 +116,19 @@ class OrderedProbit(LatentClassifier):
         scaling = training.scaling
         with Workers(self.n_jobs) as workers:
             line = _maximum_likelihood(training.rows, workers)
-            latent = _LinearScore(scaling, line.slopes, lapse=1.0 / (training.total_weight + 2.0))
-            cuts = thresholds_of_all_levels(training, latent, line.thresholds, workers)
-        self._table, self.classes_ = training.table, training.classes
+            model = _LinearModel(scaling, line.slopes, lapse_after(training.rows.total_weight))
+            cuts = thresholds_of_all_levels(training, model, line.thresholds, workers)
+        self._encoding, self.classes_ = training.encoding, training.classes
         self.coef_ = line.slopes * scaling.factor
         # Scores are computed from centred columns, and reported for the columns as they are.
         centre = -float(scaling.mean @ self.coef_)
-        self._latent, self._cuts, self._centre, self._unit = latent, cuts, centre, 1.0
+        self._model, self._cuts, self._centre, self._unit = model, cuts, centre, 1.0
         self.thresholds_ = cuts - centre
         self.n_iter_ = line.n_iter
 
 
 @dataclass(frozen=True, slots=True)
-class _LinearScore:
+class _LinearModel:
     """A linear function of the scaled columns, without uncertainty."""
 
     scaling: Scaling
@@ -138,9 +139,9 @@ class _LinearScore:
     def n_functions(self) -> int:
         return len(self.slopes)
 
-    def score(self, X: FloatArray) -> Score:
+    def latent(self, X: FloatArray) -> Latent:
         mean = self.scaling(X) @ self.slopes
-        return Score(mean, np.zeros(len(X)), np.ones(len(X)), self.lapse)
+        return Latent(mean, np.zeros(len(X)), np.ones(len(X)), self.lapse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +180,12 @@ def _maximum_likelihood(rows: TrainingRows, workers: Workers) -> _Line:
         n_iter += 1
         return replace(expand(rows, columns, slopes, thresholds, workers), held_precision=_PRIOR**2 * total)
 
-    total = float(rows.weight.sum())
+    total = rows.total_weight
     mode = find_mode(
         expand_at,
         alpha=np.full(d, _PRIOR * total),
         weights=np.zeros(d),
         thresholds=starting_thresholds(rows.y, rows.weight),
-        tolerance=_TOLERANCE * total,
+        tol=_TOLERANCE * total,
     )
     return _Line(mode.weights, mode.thresholds, n_iter)

@@ -1,12 +1,10 @@
 """`SBOR`, the batch sparse Bayesian model."""
 
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback
@@ -14,8 +12,10 @@ from isbor._core.types import LabelArray
 from isbor.data.encoding import Missing
 from isbor.data.training import ClassWeight, read_training
 from isbor.estimators.base import SHARED_PARAMETERS
+from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer
 from isbor.estimators.sparse import SparseClassifier
-from isbor.search.families import Plan, Table, fit_kinds
+from isbor.search.rbf import fit_rbf
+from isbor.search.settings import SearchSettings
 
 __all__ = ["SBOR"]
 
@@ -61,9 +61,9 @@ class SBOR(SparseClassifier):
 
     Attributes
     ----------
-    classes_, thresholds_, sigma_, coef_, intercept_, alpha_, relevance_vectors_, relevance_, n_relevance_,
-    gamma_, feature_relevance_, feature_scale_, log_evidence_, n_iter_, trace_, width_trials_, stop_reason_,
-    column_names_
+    classes_, thresholds_, sigma_, dual_coef_, intercept_, alpha_, relevance_vectors_, relevance_,
+    n_relevance_, gamma_, feature_relevance_, feature_importances_, feature_scale_, log_evidence_, n_iter_,
+    trace_, width_trials_, stop_reason_, column_names_
         As in `ISBOR` with basis="rbf".
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -84,12 +84,12 @@ class SBOR(SparseClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "gamma": [StrOptions({"evidence"}), Interval(Real, 0, None, closed="neither")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "callback": [callable, None],
-        "verbose": ["verbose"],
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "gamma": POSITIVE | choice("evidence"),
+        "tol": POSITIVE,
+        "max_iter": integer(at_least=1),
+        "callback": CALLABLE | NONE,
+        "verbose": integer(at_least=0) | BOOLEAN,
         **SHARED_PARAMETERS,
     }
 
@@ -126,19 +126,18 @@ class SBOR(SparseClassifier):
                 f"X holds {len(rows)} distinct rows; SBOR starts from all of them in O(n³) time and takes at "
                 f"most {_MAX_ROWS}. Use ISBOR, which takes millions, or fit a sample of the rows."
             )
-        table = Table(rows, training.scaling, training.table.feature, training.table.categorical)
-        plan = Plan(
+        settings = SearchSettings(
             gamma=None if self.gamma == "evidence" else float(self.gamma),
             size_prior=2.0,
             solver="batch",
             n_candidates=200,
-            tolerance=self.tol,
+            tol=self.tol,
             patience=0,
-            max_passes=self.max_iter,
-            max_vectors=None,
+            max_iter=self.max_iter,
+            max_vectors=np.inf,
             n_members=1,
-            seed=training.salt,
+            seed=training.seed,
         )
         with Workers(self.n_jobs) as workers:
-            fit = fit_kinds(("rbf",), table, plan, workers, self._progress())
-            self._take_over(training, table, fit, workers)
+            result = fit_rbf(training, settings, "fit", workers, self._progress())
+            self._set_fitted(training, result, workers)

@@ -1,28 +1,27 @@
 """`SVOR`, the support vector machine for ordered classes."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from isbor._core.trace import StopReason
 from isbor._core.types import LabelArray
+from isbor._core.warnings import warn_user
 from isbor.data.encoding import Missing
 from isbor.data.rows import TrainingRows
-from isbor.data.training import ClassWeight, Training
-from isbor.estimators.margin import KERNEL_PARAMETERS, BatchMachine, Gamma
+from isbor.data.training import ClassWeight, TrainingSet
+from isbor.estimators.kernel_machines import KERNEL_PARAMETERS, BatchKernelClassifier, Gamma
+from isbor.estimators.parameters import POSITIVE, Allowed, choice, integer
 from isbor.kernel.kernels import Kernel, KernelName
 from isbor.kernel.margins import MarginSolution, margin_problem
 
 __all__ = ["SVOR"]
 
 
-class SVOR(BatchMachine[MarginSolution]):
+class SVOR(BatchKernelClassifier[MarginSolution]):
     r"""Support vector ordinal regression.
 
     Parallel hyperplanes in feature space, one for each threshold, with the largest margin between the
@@ -113,12 +112,12 @@ class SVOR(BatchMachine[MarginSolution]):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "constraints": [StrOptions({"implicit", "explicit"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "cache_size": [Interval(Real, 0, None, closed="neither")],
+    _allowed: ClassVar[dict[str, Allowed]] = {
+        "C": POSITIVE,
+        "constraints": choice("implicit", "explicit"),
+        "tol": POSITIVE,
+        "max_iter": integer(at_least=1),
+        "cache_size": POSITIVE,
         **KERNEL_PARAMETERS,
     }
 
@@ -172,16 +171,16 @@ class SVOR(BatchMachine[MarginSolution]):
             margin_problem(rows.y, self.C * rows.weight, self.constraints),
             kernel,
             rows,
-            tolerance=self.tol,
-            max_steps=self.max_iter,
+            tol=self.tol,
+            max_iter=self.max_iter,
             cache_bytes=1e6 * self.cache_size,
         )
         # In order but for what the tolerance leaves.
         return replace(solution, thresholds=np.maximum.accumulate(solution.thresholds))
 
-    def _take_over(self, training: Training, kernel: Kernel, cut: MarginSolution) -> None:
-        super()._take_over(training, kernel, cut)
+    def _set_fitted(self, training: TrainingSet, kernel: Kernel, cut: MarginSolution) -> None:
+        super()._set_fitted(training, kernel, cut)
         self.dual_objective_, self.gap_ = cut.objective, cut.gap
         self.stop_reason_ = StopReason.GAP_CLOSED if cut.converged else StopReason.MAX_ITER
         if not cut.converged:
-            warnings.warn(str(self.stop_reason_), ConvergenceWarning, stacklevel=4)
+            warn_user(str(self.stop_reason_), ConvergenceWarning)

@@ -204,10 +204,11 @@ def _checked(request: Request) -> Request:
 
 
 def _outline(experiment: Experiment) -> str:
-    n_models, n_tasks = len(experiment.models), len(experiment.tasks)
+    n_models, n_tasks, n_jobs = len(experiment.models), len(experiment.tasks), len(experiment.jobs())
+    fewer = " (fewer for some)" if n_jobs < n_models * n_tasks * experiment.splits else ""
     return (
         f"{n_models} model{'s' * (n_models > 1)} × {n_tasks} data set{'s' * (n_tasks > 1)} × "
-        f"{experiment.splits} splits = {len(experiment.jobs())} jobs, each with at most "
+        f"{experiment.splits} splits{fewer} = {n_jobs} jobs, each with at most "
         f"{experiment.limits.seconds:g} s and {experiment.limits.memory:g} GB."
     )
 

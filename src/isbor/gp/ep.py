@@ -63,7 +63,7 @@ from scipy.linalg import blas
 
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
-from isbor.gp.process import Evidence, ProcessPosterior, condition, sum_by_threshold
+from isbor.gp.process import Evidence, ProcessPosterior, process_posterior, sum_by_threshold
 from isbor.model.likelihood import Derivatives, edges, ordinal_probit
 
 __all__ = ["Tilted", "expectation_propagation", "tilted"]
@@ -90,12 +90,12 @@ def expectation_propagation(
     longest, step, least, n_vain = 1.0, 1.0, np.inf, 0
     before: FloatArray | None = None
     while True:
-        posterior = condition(gram, precision, linear)
+        posterior = process_posterior(gram, precision, linear)
         inverse = posterior.inverse()
         cavity = _cavity(gram, posterior, inverse)
-        terms = tilted(cavity.mean, cavity.variance, low, high, rows.weight)
-        rest = 1.0 - cavity.variance * terms.curvature
-        mismatch = _mismatch(posterior, cavity, terms, rest)
+        at = tilted(cavity.mean, cavity.variance, low, high, rows.weight)
+        rest = 1.0 - cavity.variance * at.curvature
+        mismatch = _mismatch(posterior, cavity, at, rest)
         largest = float(np.abs(mismatch).max())
         least, n_vain = (largest, 0) if largest < least else (least, n_vain + 1)
         if n_vain == _PATIENCE:
@@ -107,10 +107,10 @@ def expectation_propagation(
             share = step * float(before @ change) / float(change @ change)
             step = min(max(share, 0.2 * longest), longest, 1.5 * step)
         before = mismatch
-        precision = (1.0 - step) * precision + step * np.maximum(terms.curvature / rest, _WEAKEST)
-        linear = (1.0 - step) * linear + step * (terms.slope + terms.curvature * cavity.mean) / rest
+        precision = (1.0 - step) * precision + step * np.maximum(at.curvature / rest, _WEAKEST)
+        linear = (1.0 - step) * linear + step * (at.slope + at.curvature * cavity.mean) / rest
     log_evidence = (
-        terms.log_z.sum()
+        at.log_z.sum()
         - 0.5 * posterior.coef @ cavity.mean
         - posterior.half_log_determinant
         - 0.5 * np.log(cavity.share).sum()
@@ -119,7 +119,7 @@ def expectation_propagation(
         posterior,
         float(log_evidence),
         posterior.gradient(inverse),
-        sum_by_threshold(rows.y, terms.upper, -terms.lower),
+        sum_by_threshold(rows.y, at.upper, -at.lower),
     )
 
 
@@ -143,13 +143,13 @@ def _cavity(gram: FloatArray, posterior: ProcessPosterior, inverse: FloatArray) 
     return _Cavity(mean, variance, share)
 
 
-def _mismatch(posterior: ProcessPosterior, cavity: _Cavity, terms: "Tilted", rest: FloatArray) -> FloatArray:
+def _mismatch(posterior: ProcessPosterior, cavity: _Cavity, at: "Tilted", rest: FloatArray) -> FloatArray:
     """Return by how much tilted and posterior distributions differ, in mean and in variance, shape (2n,).
 
     Means are in units of the posterior standard deviation, variances relative to the posterior's.
     """
     spread = np.sqrt(cavity.variance * cavity.share)
-    mean = cavity.variance * (terms.slope - posterior.coef) / spread
+    mean = cavity.variance * (at.slope - posterior.coef) / spread
     return np.concatenate([mean, rest / cavity.share - 1.0])
 
 
@@ -168,8 +168,8 @@ def tilted(
     mean: FloatArray, variance: FloatArray, low: FloatArray, high: FloatArray, weight: FloatArray
 ) -> Tilted:
     """Return ln ∫ p(f)^weight N(f | mean, variance) df and its derivatives, row by row."""
-    terms = ordinal_probit(mean, low, high, scale=np.sqrt(1.0 + variance))
-    result = Tilted(terms.log_p, terms.score, terms.curvature, terms.upper, terms.lower)
+    at = ordinal_probit(mean, low, high, scale=np.sqrt(1.0 + variance))
+    result = Tilted(at.log_p, at.slope, at.curvature, at.upper, at.lower)
     powers = np.flatnonzero(weight != 1.0)
     if powers.size:
         integrated = _by_quadrature(_Power(mean, variance, low, high, weight).take(powers))
@@ -192,25 +192,25 @@ class _Power:
         """Return some of the rows, or some several times."""
         return _Power(*(getattr(self, part.name)[chosen] for part in fields(self)))
 
-    def terms(self, f: FloatArray) -> Derivatives:
+    def at(self, f: FloatArray) -> Derivatives:
         """Return ln p and its derivatives."""
         return ordinal_probit(f, self.low, self.high)
 
-    def exponent(self, f: FloatArray, terms: Derivatives) -> FloatArray:
+    def exponent(self, f: FloatArray, at: Derivatives) -> FloatArray:
         """Return φ."""
-        return self.weight * terms.log_p - 0.5 * (f - self.mean) ** 2 / self.variance
+        return self.weight * at.log_p - 0.5 * (f - self.mean) ** 2 / self.variance
 
 
 def _by_quadrature(power: _Power) -> Tilted:
     """Return the same as `tilted`, for any weights."""
     mode, width = _mode(power)
-    peak = power.exponent(mode, power.terms(mode))
+    peak = power.exponent(mode, power.at(mode))
     row, left, length = _panels(power, mode, width, peak)
     f = (left[:, None] + length[:, None] * (0.5 + 0.5 * _NODES)).ravel()
     row = np.repeat(row, len(_NODES))
     nodes = power.take(row)
-    terms = nodes.terms(f)
-    mass = np.exp(nodes.exponent(f, terms) - peak[row]) * (0.5 * length[:, None] * _NODE_WEIGHTS).ravel()
+    at = nodes.at(f)
+    mass = np.exp(nodes.exponent(f, at) - peak[row]) * (0.5 * length[:, None] * _NODE_WEIGHTS).ravel()
     total = np.bincount(row, mass)
     mass /= total[row]
 
@@ -221,22 +221,22 @@ def _by_quadrature(power: _Power) -> Tilted:
     f -= mode[row]
     away = average(f)
     spread = average((f - away[row]) ** 2)
-    score = average(terms.score)
-    score_spread = average((terms.score - score[row]) ** 2)
+    mean_slope = average(at.slope)
+    slope_spread = average((at.slope - mean_slope[row]) ** 2)
     says_much = spread < 0.99 * c
-    slope = np.where(says_much, (away + mode - power.mean) / c, weight * score)
+    slope = np.where(says_much, (away + mode - power.mean) / c, weight * mean_slope)
     curvature = np.where(
         says_much,
         (1.0 - spread / c) / c,
         # No log-concave likelihood has less than none.
-        np.maximum(weight * average(terms.curvature) - weight**2 * score_spread, 0.0),
+        np.maximum(weight * average(at.curvature) - weight**2 * slope_spread, 0.0),
     )
     return Tilted(
         np.log(total) + peak - 0.5 * np.log(2.0 * np.pi * c),
         slope,
         curvature,
-        weight * average(terms.upper),
-        weight * average(terms.lower),
+        weight * average(at.upper),
+        weight * average(at.lower),
     )
 
 
@@ -249,20 +249,20 @@ def _mode(power: _Power) -> tuple[FloatArray, FloatArray]:
     """
     mean, c, weight = power.mean, power.variance, power.weight
     mode = mean
-    terms = power.terms(mode)
-    pulled = mean + c * weight * terms.score
+    at = power.at(mode)
+    pulled = mean + c * weight * at.slope
     least = np.maximum(np.minimum(mean, pulled), np.minimum(mean, power.low))
     most = np.minimum(np.maximum(mean, pulled), np.maximum(mean, power.high))
     while True:
-        slope = weight * terms.score - (mode - mean) / c
-        width = 1.0 / np.sqrt(weight * terms.curvature + 1.0 / c)
+        slope = weight * at.slope - (mode - mean) / c
+        width = 1.0 / np.sqrt(weight * at.curvature + 1.0 / c)
         step = slope * width**2
         least, most = np.where(slope > 0.0, mode, least), np.where(slope < 0.0, mode, most)
         if np.all((np.abs(step) <= 0.1 * width) | (most - least <= 0.1 * width)):
             return mode, width
         mode = mode + step
         mode = np.where((mode > least) & (mode < most), mode, 0.5 * (least + most))
-        terms = power.terms(mode)
+        at = power.at(mode)
 
 
 def _panels(
@@ -291,6 +291,6 @@ def _panels(
         row, side, here = row[within], side[within], there[within]
     row, inner, outer = np.concatenate(rows), np.concatenate(inner_ends), np.concatenate(outer_ends)
     part = power.take(row)
-    massive = part.exponent(inner, part.terms(inner)) > peak[row] - _DEPTH
+    massive = part.exponent(inner, part.at(inner)) > peak[row] - _DEPTH
     row, inner, outer = row[massive], inner[massive], outer[massive]
     return row, np.minimum(inner, outer), np.abs(outer - inner)

@@ -27,7 +27,7 @@ from isbor.data.rows import TrainingRows
 from isbor.gp.process import Covariance, Inference, ProcessPosterior
 from isbor.inference.mode import starting_thresholds
 
-__all__ = ["Plan", "ProcessFit", "fit_process"]
+__all__ = ["ProcessSettings", "ProcessFit", "fit_process"]
 
 # In units of the noise. Labels that a score can explain without noise drive the amplitude up, for ever less
 # evidence and through ever sharper edges.
@@ -42,7 +42,7 @@ _MEMORY = 20  # pairs of steps and gradients that L-BFGS keeps
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ProcessSettings:
     """How the parameters are to be found."""
 
     n_features: int  # that vary; the unit of widths
@@ -50,7 +50,7 @@ class Plan:
     ard: bool = False  # one scale for each column, not one for all
     n_restarts: int = 0  # from random parameters
     max_iter: int = 200
-    tolerance: float = 1e-7  # relative rise of the log evidence in an iteration, below which the search ends
+    tol: float = 1e-7  # relative rise of the log evidence in an iteration, below which the search ends
     seed: int = 0
 
 
@@ -66,21 +66,21 @@ class ProcessFit:
     converged: bool = False
 
 
-def fit_process(rows: TrainingRows, infer: Inference, plan: Plan) -> ProcessFit:
+def fit_process(rows: TrainingRows, infer: Inference, settings: ProcessSettings) -> ProcessFit:
     """Return the parameters of highest evidence that searches from several starting points lead to.
 
     The search for one scale a column starts where that for one width has ended.
     """
-    rng = np.random.default_rng(plan.seed)
+    rng = np.random.default_rng(settings.seed)
     d = rows.X.shape[1]
-    shared = _Coordinates.of(rows, plan, np.zeros(d, dtype=np.intp))
-    widths = _STARTING_WIDTHS if plan.gamma is None else (plan.gamma * plan.n_features,)
-    starts = [shared.point(1.0, np.array([width / plan.n_features])) for width in widths]
-    best = _climb_from(starts, rows, infer, shared, plan, rng)
-    if plan.ard:
-        apart = _Coordinates.of(rows, plan, np.arange(d))
+    shared = _Coordinates.of(rows, settings, np.zeros(d, dtype=np.intp))
+    widths = _STARTING_WIDTHS if settings.gamma is None else (settings.gamma * settings.n_features,)
+    starts = [shared.point(1.0, np.array([width / settings.n_features])) for width in widths]
+    best = _climb_from(starts, rows, infer, shared, settings, rng)
+    if settings.ard:
+        apart = _Coordinates.of(rows, settings, np.arange(d))
         starts = [apart.point(best.covariance.amplitude, best.covariance.scales, best.thresholds)]
-        best = _climb_from(starts, rows, infer, apart, plan, rng)
+        best = _climb_from(starts, rows, infer, apart, settings, rng)
     return best
 
 
@@ -89,12 +89,12 @@ def _climb_from(
     rows: TrainingRows,
     infer: Inference,
     coordinates: "_Coordinates",
-    plan: Plan,
+    settings: ProcessSettings,
     rng: np.random.Generator,
 ) -> ProcessFit:
     """Return the best of what searches from these points, and from random ones, lead to."""
-    starts = [*starts, *(coordinates.random_point(rng) for _ in range(plan.n_restarts))]
-    fits = (_climb(rows, infer, coordinates, start, plan) for start in starts)
+    starts = [*starts, *(coordinates.random_point(rng) for _ in range(settings.n_restarts))]
+    fits = (_climb(rows, infer, coordinates, start, settings) for start in starts)
     return max(fits, key=lambda fit: fit.log_evidence)
 
 
@@ -110,10 +110,10 @@ class _Coordinates:
     unit: float  # of widths
 
     @classmethod
-    def of(cls, rows: TrainingRows, plan: Plan, group: IntArray) -> "_Coordinates":
+    def of(cls, rows: TrainingRows, settings: ProcessSettings, group: IntArray) -> "_Coordinates":
         """Return the coordinates of columns in these groups, numbered from 0."""
-        unit = 1.0 / plan.n_features
-        widths = np.multiply(_WIDTHS, unit) if plan.gamma is None else np.full(2, plan.gamma)
+        unit = 1.0 / settings.n_features
+        widths = np.multiply(_WIDTHS, unit) if settings.gamma is None else np.full(2, settings.gamma)
         cuts = starting_thresholds(rows.y, rows.weight)
         n_groups = int(group[-1]) + 1
 
@@ -174,7 +174,11 @@ class _Coordinates:
 
 
 def _climb(
-    rows: TrainingRows, infer: Inference, coordinates: _Coordinates, start: FloatArray, plan: Plan
+    rows: TrainingRows,
+    infer: Inference,
+    coordinates: _Coordinates,
+    start: FloatArray,
+    settings: ProcessSettings,
 ) -> ProcessFit:
     """Raise the log evidence from a starting point, by L-BFGS within the bounds."""
     best: ProcessFit | None = None
@@ -196,7 +200,7 @@ def _climb(
         jac=True,
         method="L-BFGS-B",
         bounds=Bounds(coordinates.lowest, coordinates.highest),
-        options={"maxiter": plan.max_iter, "ftol": plan.tolerance, "maxcor": _MEMORY},
+        options={"maxiter": settings.max_iter, "ftol": settings.tol, "maxcor": _MEMORY},
     )
     assert best is not None  # L-BFGS evaluates its starting point
     return replace(best, n_iter=int(outcome.nit), converged=outcome.status != 1)

@@ -30,14 +30,13 @@ curvature; the mode follows by :math:`df = \Sigma\, d\nabla`. Since Στ = Ku,
     \frac{\partial L}{\partial b_k} = \sum_{i: y_i = k}
         v_i \Big(g_1 - \tfrac12 \Sigma_{ii} \frac{\partial H}{\partial b_k} + (Ku)_i\, c_1\Big) + \dots ,
 
-and likewise for the rows whose lower threshold it is. H is 1 - Var z, z the row's truncated normal. The mean
-of any function h of z changes by :math:`g_1 (h(z_1) - \mathrm{E} h)` with the upper end of its interval, so
-with :math:`e_1 = z_1 - \mathrm{E} z`, :math:`e_2 = \mathrm{E} z - z_2` and V = Var z
+and likewise for the rows whose lower threshold it is. H is 1 - Var z, z the row's truncated
+normal, and Var z is a mean over z: with the third derivatives of `isbor.model.likelihood`
 
 .. math::
-    \frac{\partial H}{\partial b_k} = -g_1 (e_1^2 - V), \qquad
-    \frac{\partial H}{\partial b_{k-1}} = g_2 (e_2^2 - V), \qquad
-    \frac{\partial H}{\partial f} = -\frac{\partial H}{\partial b_k} - \frac{\partial H}{\partial b_{k-1}} .
+    \frac{\partial H}{\partial b_k} = -\partial_f c_1, \qquad
+    \frac{\partial H}{\partial b_{k-1}} = -\partial_f c_2, \qquad
+    \frac{\partial H}{\partial f} = \partial_f c_1 + \partial_f c_2 .
 
 The variances come from the diagonal of :math:`B^{-1}`, which is :math:`1 - W_i \Sigma_{ii}`. That cancels for
 a row of little curvature; but there curvature has as little slope.
@@ -49,10 +48,10 @@ import numpy as np
 
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
-from isbor.gp.process import Evidence, ProcessPosterior, condition, sum_by_threshold
-from isbor.model.likelihood import Derivatives, edges, ordinal_probit
+from isbor.gp.process import Evidence, ProcessPosterior, process_posterior, sum_by_threshold
+from isbor.model.likelihood import Derivatives, edge_slopes, edges, ordinal_probit
 
-__all__ = ["CurvatureSlopes", "curvature_slopes", "laplace"]
+__all__ = ["laplace"]
 
 _MAX_STEPS = 100
 _DECREMENT = 1e-16  # the logarithm of |B| is off by about the square root of it
@@ -68,18 +67,21 @@ def laplace(
     cuts = edges(thresholds)
     low, high, v = cuts[rows.y], cuts[rows.y + 1], rows.weight
     mode = _find_mode(gram, low, high, v, start)
-    terms, posterior = mode.terms, mode.posterior
+    at, posterior = mode.at, mode.posterior
 
     inverse = posterior.inverse()
     shrinkage = 1.0 - np.diag(inverse)
     # No posterior variance exceeds the prior's.
     variance = np.minimum(shrinkage / np.maximum(posterior.precision, _NEXT_TO_NOTHING), np.diag(gram))
-    slopes = curvature_slopes(terms, mode.f, low, high)
-    tau = -0.5 * variance * v * slopes.score
+    # Zero instead of infinite where there is no threshold.
+    above = np.where(np.isfinite(high), high - mode.f - at.slope, 0.0)
+    below = np.where(np.isfinite(low), mode.f + at.slope - low, 0.0)
+    slopes = edge_slopes(at, above, below, 1.0 - at.curvature)
+    tau = -0.5 * variance * v * (slopes.upper + slopes.lower)
     u = tau - posterior.reduce(gram @ tau)
     shift = gram @ u
-    by_upper = v * (terms.upper - 0.5 * variance * slopes.upper + shift * terms.upper_curvature)
-    by_lower = v * (-terms.lower - 0.5 * variance * slopes.lower + shift * terms.lower_curvature)
+    by_upper = v * (at.upper + 0.5 * variance * slopes.upper + shift * at.upper_curvature)
+    by_lower = v * (-at.lower + 0.5 * variance * slopes.lower + shift * at.lower_curvature)
     return Evidence(
         posterior,
         mode.height - posterior.half_log_determinant,
@@ -89,29 +91,9 @@ def laplace(
 
 
 @dataclass(frozen=True, slots=True)
-class CurvatureSlopes:
-    """Derivatives of H = -∂² ln p/∂f² of each row, each of shape (n,)."""
-
-    score: FloatArray  # in f
-    upper: FloatArray  # in the upper threshold
-    lower: FloatArray  # in the lower threshold
-
-
-def curvature_slopes(terms: Derivatives, f: FloatArray, low: FloatArray, high: FloatArray) -> CurvatureSlopes:
-    """Return the slopes of the curvature at scores whose derivatives are given; unit noise."""
-    # Zero instead of infinite where there is no threshold: g is zero there.
-    e1 = np.where(np.isfinite(high), high - f - terms.score, 0.0)
-    e2 = np.where(np.isfinite(low), f + terms.score - low, 0.0)
-    spread = 1.0 - terms.curvature
-    upper = -terms.upper * (e1**2 - spread)
-    lower = terms.lower * (e2**2 - spread)
-    return CurvatureSlopes(-upper - lower, upper, lower)
-
-
-@dataclass(frozen=True, slots=True)
 class _Mode:
     f: FloatArray  # (n,)
-    terms: Derivatives
+    at: Derivatives
     height: float  # ψ
     posterior: ProcessPosterior  # of the factors at f
 
@@ -126,18 +108,18 @@ def _find_mode(
     """Maximise ψ by damped Newton steps, from zero or from another mode, whichever is higher."""
     coef = np.zeros(len(v))
     f = np.zeros(len(v))
-    terms = ordinal_probit(f, low, high)
-    height = float(v @ terms.log_p)
+    at = ordinal_probit(f, low, high)
+    height = float(v @ at.log_p)
     if start is not None:
         other = gram @ start.coef
-        other_terms = ordinal_probit(other, low, high)
-        other_height = float(v @ other_terms.log_p - 0.5 * start.coef @ other)
+        other_at = ordinal_probit(other, low, high)
+        other_height = float(v @ other_at.log_p - 0.5 * start.coef @ other)
         if other_height > height:
-            coef, f, terms, height = start.coef, other, other_terms, other_height
+            coef, f, at, height = start.coef, other, other_at, other_height
     for _ in range(_MAX_STEPS):
-        precision = v * terms.curvature
-        slope = v * terms.score
-        posterior = condition(gram, precision, precision * f + slope)
+        precision = v * at.curvature
+        slope = v * at.slope
+        posterior = process_posterior(gram, precision, precision * f + slope)
         direction = posterior.coef - coef
         change = gram @ direction
         decrement = float(change @ (slope - coef))
@@ -148,15 +130,15 @@ def _find_mode(
         pull, bend = float(coef @ change), float(direction @ change)
         step, short, long = 1.0, 0.0, 2.0
         for _ in range(_MAX_TRIALS):
-            terms = ordinal_probit(f + step * change, low, high)
-            rise = float((v * terms.score) @ change) - pull - step * bend
+            at = ordinal_probit(f + step * change, low, high)
+            rise = float((v * at.slope) @ change) - pull - step * bend
             if abs(rise) <= _SLOPE_LEFT * decrement:
                 break
             short, long = (step, long) if rise > 0.0 else (short, step)
-            step += rise / (float((v * terms.curvature) @ change**2) + bend)
+            step += rise / (float((v * at.curvature) @ change**2) + bend)
             step = step if short < step < long else 0.5 * (short + long)
         else:
-            terms = ordinal_probit(f + step * change, low, high)
+            at = ordinal_probit(f + step * change, low, high)
         coef, f = coef + step * direction, f + step * change
-    height = float(v @ terms.log_p - 0.5 * coef @ f)
-    return _Mode(f, terms, height, posterior)
+    height = float(v @ at.log_p - 0.5 * coef @ f)
+    return _Mode(f, at, height, posterior)

@@ -42,15 +42,15 @@ from scipy.linalg import blas, cho_solve, cholesky, lapack, solve_triangular
 
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import Scaling, TrainingRows
-from isbor.prediction.probabilities import Score
+from isbor.prediction.latent import Latent
 
 __all__ = [
     "Covariance",
     "Evidence",
     "Inference",
     "ProcessPosterior",
-    "ProcessScore",
-    "condition",
+    "Process",
+    "process_posterior",
     "sum_by_threshold",
 ]
 
@@ -132,7 +132,7 @@ class ProcessPosterior:
         return result
 
 
-def condition(gram: FloatArray, precision: FloatArray, linear: FloatArray) -> ProcessPosterior:
+def process_posterior(gram: FloatArray, precision: FloatArray, linear: FloatArray) -> ProcessPosterior:
     """Return the posterior that these factors lead to."""
     root = np.sqrt(precision)
     scaled = gram * root
@@ -174,7 +174,7 @@ def sum_by_threshold(y: IntArray, by_upper: FloatArray, by_lower: FloatArray) ->
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessScore:
+class Process:
     """The fitted score: a Gaussian at every row."""
 
     scaling: Scaling
@@ -188,8 +188,8 @@ class ProcessScore:
         """Number of covariances that a score takes."""
         return len(self.X)
 
-    def score(self, X: FloatArray) -> Score:
-        """Return the score at encoded rows."""
+    def latent(self, X: FloatArray) -> Latent:
+        """Return the latent score at encoded rows."""
         values = self.covariance(self.scaling(X), self.X)
         mean = values @ self.posterior.coef
         values *= np.sqrt(self.posterior.precision)
@@ -197,4 +197,4 @@ class ProcessScore:
             self.posterior.lower, values.T, lower=True, overwrite_b=True, check_finite=False
         )
         variance = self.covariance.amplitude**2 - np.einsum("ij,ij->j", whitened, whitened)
-        return Score(mean, np.maximum(variance, 0.0), np.ones(len(mean)), self.lapse)
+        return Latent(mean, np.maximum(variance, 0.0), np.ones(len(mean)), self.lapse)

@@ -1,4 +1,4 @@
-"""Given basis functions: the mode of weights and thresholds, the evidence and its gradient, the noise.
+"""Inference for given basis functions: mode of weights and thresholds, evidence and its gradient, noise.
 
-May import `isbor.model` and what stands below it.
+May import `isbor.model` and the packages below it.
 """

@@ -1,7 +1,7 @@
-r"""The evidence, one basis function at a time, in Gram space.
+r"""The evidence as a function of one prior precision at a time, in Gram space.
 
-Around a point θ0 = (w0, b0) the log likelihood is the quadratic with gradient g and precision Γ.
-Thresholds are always in the model, with prior precision β, so they are integrated out once:
+Around a point θ0 = (w0, b0), the log likelihood is approximated by the quadratic with gradient g and
+precision Γ. The thresholds are always in the model, with prior precision β, so they are integrated out once:
 
 .. math::
     G = \Gamma_{ww} - \Gamma_{wb}(\Gamma_{bb} + \beta)^{-1}\Gamma_{bw}, \qquad
@@ -13,13 +13,13 @@ What remains is a linear Gaussian model in the weights. For the active set A wit
     \Sigma = (G_{AA} + \operatorname{diag}\alpha)^{-1}, \quad \mu = \Sigma h_A, \quad
     Q_j = h_j - G_{jA}\mu, \quad S_j = G_{jj} - G_{jA}\Sigma G_{Aj},
 
-and its log evidence, up to a constant, is ½ h_A·μ + ½ ln|diag α| + ½ ln|Σ|. As a function of one precision
-it has its maximum at :math:`\alpha_j = s_j^2/(q_j^2 - s_j)` where :math:`q_j^2 > s_j`, and at infinity (the
-function leaves) elsewhere; s = S, q = Q outside the model and s = 1/Σ_jj - α_j, q = μ_j/Σ_jj inside.
-(αS/(α - S) is the same number in exact arithmetic but cancels where α is small.)
+and its log evidence, up to a constant, is ½ h_A·μ + ½ ln|diag α| + ½ ln|Σ|. As a function of one precision,
+it is maximal at :math:`\alpha_j = s_j^2/(q_j^2 - s_j)` if :math:`q_j^2 > s_j`, else at infinity (the function
+is deleted). Here s = S, q = Q for a function outside the model, and s = 1/Σ_jj - α_j, q = μ_j/Σ_jj for one
+inside. (αS/(α - S) equals s in exact arithmetic but cancels if α is small.)
 
-The gains of the three moves, exact for the quadratic model, with c nats of prior per function
-(ln p(M) = -cM; c may differ from function to function):
+The gains of the three moves, exact for the quadratic model, with a size-prior penalty of c nats per function
+(ln p(M) = -cM; c may differ between functions):
 
 .. math::
     \text{add} &: \tfrac12 (Q^2/S - 1 - \ln(Q^2/S)) - c \\
@@ -27,7 +27,7 @@ The gains of the three moves, exact for the quadratic model, with c nats of prio
         - \tfrac12\frac{(\alpha' - \alpha)\mu_j^2}{1 + (\alpha' - \alpha)\Sigma_{jj}} \\
     \text{delete} &: -\tfrac12(\mu_j^2/\Sigma_{jj} + \ln(\alpha\Sigma_{jj})) + c
 
-Each move changes Σ by a matrix of rank one, and with it μ, S and Q of all n candidates in O(nM).
+Each move changes Σ by a matrix of rank one. μ, S and Q of all n candidates are updated in O(nM).
 
 Source: Tipping & Faul, Fast marginal likelihood maximisation for sparse Bayesian models (2003);
 symbols in docs/notation.md.
@@ -39,19 +39,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from isbor._core.linalg import factorise
 from isbor._core.trace import MoveKind
 from isbor._core.types import FloatArray, IntArray
 from isbor.inference.expansion import Expansion
-from isbor.inference.mode import factorise
 
 __all__ = [
     "GramModel",
-    "Gaussian",
+    "WeightPosterior",
     "Move",
     "add",
     "apply_move",
     "best_move",
-    "condition",
+    "weight_posterior",
     "delete",
     "gram_model",
     "optimal_precision",
@@ -60,26 +60,26 @@ __all__ = [
     "rounding_floor",
 ]
 
-# A candidate whose part outside the span of the active ones has less than this share of its square is
-# collinear with them to working precision: what is left of it is rounding.
+# A candidate is collinear with the active functions to working precision if less than this share of its
+# square lies outside their span: the rest is rounding error.
 _COLLINEAR = 1e-10
-# The same for a candidate that is constant: functions reach up to 1, so that a centred one of this mean
-# square holds nothing but the rounding of its centring.
+# A candidate is constant to working precision if its mean square after centring is below this: functions
+# have values up to 1, so the rest is the rounding error of centring.
 _CONSTANT = 1e-14
 
 
 @dataclass(frozen=True, slots=True)
 class GramModel:
-    """The quadratic model of the log likelihood over n candidates, thresholds integrated out."""
+    """The quadratic model of the log likelihood for n candidates, thresholds integrated out."""
 
     gram: FloatArray  # (n, n), G
     linear: FloatArray  # (n,), h
-    floor: FloatArray  # (n,), a sparsity S below this is rounding error
+    floor: FloatArray  # (n,), values of S below this are rounding errors
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian:
-    """Posterior of the m active weights, and sparsity S and quality Q of all n candidates."""
+class WeightPosterior:
+    """The posterior of the m active weights, and sparsity S and quality Q of all n candidates."""
 
     active: IntArray  # (m,) candidates in the model
     alpha: FloatArray  # (m,)
@@ -96,7 +96,7 @@ class Move:
     kind: MoveKind
     candidate: int
     alpha: float  # the new precision; infinite for a deletion
-    gain: float  # of the log evidence less the size prior
+    gain: float  # of the objective, in nats
 
 
 def gram_model(expansion: Expansion) -> GramModel:
@@ -115,18 +115,18 @@ def gram_model(expansion: Expansion) -> GramModel:
 
 
 def rounding_floor(square: FloatArray, total_curvature: float) -> FloatArray:
-    """Return the sparsity below which a candidate is told apart from the others by rounding alone.
+    """Return the sparsity S below which a candidate differs from the active functions only by rounding.
 
-    `square` is the diagonal of Γ_ww and `total_curvature` what a function equal to 1 would have there.
+    `square` is the diagonal of Γ_ww, and `total_curvature` its value for a function equal to 1.
     """
     return np.maximum(_COLLINEAR * square, _CONSTANT * total_curvature)
 
 
-def condition(model: GramModel, active: IntArray, alpha: FloatArray) -> Gaussian:
-    """Return the posterior for an active set, from a fresh factorisation."""
+def weight_posterior(model: GramModel, active: IntArray, alpha: FloatArray) -> WeightPosterior:
+    """Return the posterior for an active set, computed from a new factorisation."""
     if not len(active):
         empty = np.zeros(0)
-        return Gaussian(
+        return WeightPosterior(
             active, alpha, np.zeros((0, 0)), empty, np.diag(model.gram).copy(), model.linear.copy()
         )
     inside = model.gram[np.ix_(active, active)]
@@ -135,14 +135,14 @@ def condition(model: GramModel, active: IntArray, alpha: FloatArray) -> Gaussian
     columns = model.gram[:, active]
     sparsity = np.diag(model.gram) - np.einsum("ij,ij->i", columns @ covariance, columns)
     quality = model.linear - columns @ mean
-    return Gaussian(active, alpha, covariance, mean, sparsity, quality)
+    return WeightPosterior(active, alpha, covariance, mean, sparsity, quality)
 
 
-def residual(model: GramModel, state: Gaussian) -> float:
-    """Return how far the recursions have drifted apart, in units of the numbers' own sizes.
+def residual(model: GramModel, state: WeightPosterior) -> float:
+    """Return the relative error that the rank-one updates have accumulated.
 
-    Inside the model Q_i = α_i μ_i and S_i = α_i - α_i² Σ_ii. The two sides are updated by different
-    recursions, so that their difference shows the digits lost, at no cost.
+    For active functions, Q_i = α_i μ_i and S_i = α_i - α_i² Σ_ii. The two sides are updated by different
+    recursions, so their difference shows the digits lost.
     """
     if not len(state.active):
         return 0.0
@@ -153,38 +153,40 @@ def residual(model: GramModel, state: Gaussian) -> float:
 
 
 def optimal_precision(s: FloatArray, q: FloatArray) -> FloatArray:
-    """Return the precision that maximises the evidence, infinite where the function should leave."""
+    """Return the precision that maximises the evidence, infinite if the function should be deleted."""
     excess = q**2 - s
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(excess > 0.0, s**2 / np.where(excess > 0.0, excess, 1.0), np.inf)
 
 
 def best_move(
-    state: Gaussian,
+    state: WeightPosterior,
     floor: FloatArray,
     *,
-    price: float | FloatArray = 0.0,
+    penalty: float | FloatArray = 0.0,
     may_add: bool = True,
     excluded: Collection[int] = (),
 ) -> Move | None:
-    """Return the move of the largest gain, ties to the lowest candidate; None if nothing is possible.
+    """Return the move with the largest gain; None if there is no possible move.
 
-    Candidates with a sparsity below `floor` are passed over, see `rounding_floor`, and so are the
-    excluded ones. `price` is what a function pays for being in the model, in nats: one number, or one for
-    each candidate.
+    Ties go to the lowest candidate. Candidates with a sparsity below `floor` (see `rounding_floor`) and the
+    `excluded` ones are skipped. `penalty` is the size-prior penalty in nats: one number, or one for each
+    candidate.
     """
-    prices = np.broadcast_to(np.asarray(price, dtype=np.float64), state.sparsity.shape)
-    passed_over = np.fromiter(excluded, dtype=np.intp)
+    penalties = np.broadcast_to(np.asarray(penalty, dtype=np.float64), state.sparsity.shape)
+    skipped = np.fromiter(excluded, dtype=np.intp)
     best: Move | None = None
     if may_add:
-        best = _best_addition(state, floor, prices, passed_over)
-    inside = _best_inside(state, prices, passed_over)
+        best = _best_addition(state, floor, penalties, skipped)
+    inside = _best_inside(state, penalties, skipped)
     if best is None or (inside is not None and inside.gain >= best.gain):
         best = inside
     return best
 
 
-def _best_addition(state: Gaussian, floor: FloatArray, price: FloatArray, excluded: IntArray) -> Move | None:
+def _best_addition(
+    state: WeightPosterior, floor: FloatArray, penalty: FloatArray, excluded: IntArray
+) -> Move | None:
     s, q = state.sparsity, state.quality
     ratio = np.where(s > floor, q**2 / np.where(s > 0.0, s, 1.0), 0.0)
     ratio[state.active] = 0.0
@@ -193,18 +195,18 @@ def _best_addition(state: Gaussian, floor: FloatArray, price: FloatArray, exclud
     if not possible.any():
         return None
     ratio = np.where(possible, ratio, 1.0)
-    gain = np.where(possible, 0.5 * (ratio - 1.0 - np.log(ratio)) - price, -np.inf)
+    gain = np.where(possible, 0.5 * (ratio - 1.0 - np.log(ratio)) - penalty, -np.inf)
     j = int(np.argmax(gain))
     return Move("add", j, float(s[j] / (ratio[j] - 1.0)), float(gain[j]))
 
 
-def _best_inside(state: Gaussian, price: FloatArray, excluded: IntArray) -> Move | None:
+def _best_inside(state: WeightPosterior, penalty: FloatArray, excluded: IntArray) -> Move | None:
     if len(excluded):
         state = _without(state, np.isin(state.active, excluded))
     if not len(state.active):
         return None
     variance, mean, alpha = np.diag(state.covariance), state.mean, state.alpha
-    deletion = -0.5 * (mean**2 / variance + np.log(alpha * variance)) + price[state.active]
+    deletion = -0.5 * (mean**2 / variance + np.log(alpha * variance)) + penalty[state.active]
     best = optimal_precision(np.maximum(1.0 / variance - alpha, 0.0), mean / variance)
     stays = np.isfinite(best) & (best > 0.0)
     change = np.where(stays, best, alpha) - alpha
@@ -223,7 +225,7 @@ def _best_inside(state: Gaussian, price: FloatArray, excluded: IntArray) -> Move
     return Move("reestimate", j, float(best[i]), float(reestimation[i]))
 
 
-def _without(state: Gaussian, left_out: NDArray[np.bool_]) -> Gaussian:
+def _without(state: WeightPosterior, left_out: NDArray[np.bool_]) -> WeightPosterior:
     """Return the marginal posterior of some of the active weights."""
     kept = np.flatnonzero(~left_out)
     return replace(
@@ -235,7 +237,7 @@ def _without(state: Gaussian, left_out: NDArray[np.bool_]) -> Gaussian:
     )
 
 
-def apply_move(model: GramModel, state: Gaussian, move: Move) -> Gaussian:
+def apply_move(model: GramModel, state: WeightPosterior, move: Move) -> WeightPosterior:
     """Return the posterior after a move."""
     if move.kind == "add":
         return add(model, state, move.candidate, move.alpha)
@@ -244,8 +246,8 @@ def apply_move(model: GramModel, state: Gaussian, move: Move) -> Gaussian:
     return reestimate(model, state, move.candidate, move.alpha)
 
 
-def add(model: GramModel, state: Gaussian, j: int, alpha: float) -> Gaussian:
-    """Take candidate j into the model with precision alpha."""
+def add(model: GramModel, state: WeightPosterior, j: int, alpha: float) -> WeightPosterior:
+    """Add candidate j to the model with precision alpha."""
     towards = state.covariance @ model.gram[j, state.active]
     column = model.gram[j] - towards @ model.gram[state.active]
     variance = 1.0 / (alpha + state.sparsity[j])
@@ -255,7 +257,7 @@ def add(model: GramModel, state: Gaussian, j: int, alpha: float) -> Gaussian:
     covariance[:m, :m] = state.covariance + variance * np.outer(towards, towards)
     covariance[m, :m] = covariance[:m, m] = -variance * towards
     covariance[m, m] = variance
-    return Gaussian(
+    return WeightPosterior(
         np.append(state.active, j),
         np.append(state.alpha, alpha),
         covariance,
@@ -265,8 +267,8 @@ def add(model: GramModel, state: Gaussian, j: int, alpha: float) -> Gaussian:
     )
 
 
-def reestimate(model: GramModel, state: Gaussian, j: int, alpha: float) -> Gaussian:
-    """Give active candidate j another precision."""
+def reestimate(model: GramModel, state: WeightPosterior, j: int, alpha: float) -> WeightPosterior:
+    """Change the precision of active candidate j."""
     i = _position(state, j)
     change = alpha - state.alpha[i]
     rate = change / (1.0 + change * state.covariance[i, i])
@@ -275,19 +277,19 @@ def reestimate(model: GramModel, state: Gaussian, j: int, alpha: float) -> Gauss
     return replace(_release(model, state, i, rate), alpha=alphas)
 
 
-def delete(model: GramModel, state: Gaussian, j: int) -> Gaussian:
-    """Take active candidate j out of the model."""
+def delete(model: GramModel, state: WeightPosterior, j: int) -> WeightPosterior:
+    """Delete active candidate j from the model."""
     i = _position(state, j)
     state = _release(model, state, i, 1.0 / state.covariance[i, i])
     return _without(state, np.arange(len(state.active)) == i)
 
 
-def _position(state: Gaussian, j: int) -> int:
+def _position(state: WeightPosterior, j: int) -> int:
     return int(np.flatnonzero(state.active == j)[0])
 
 
-def _release(model: GramModel, state: Gaussian, i: int, rate: float) -> Gaussian:
-    """Subtract rate · Σ_i Σ_iᵀ from Σ: the common part of reestimation and deletion."""
+def _release(model: GramModel, state: WeightPosterior, i: int, rate: float) -> WeightPosterior:
+    """Subtract rate · Σ_i Σ_iᵀ from Σ: the common part of reestimating and deleting."""
     covariance_column = state.covariance[:, i]
     column = covariance_column @ model.gram[state.active]
     shift = rate * state.mean[i]

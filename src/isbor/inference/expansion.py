@@ -1,13 +1,13 @@
-r"""One streaming pass over the rows: the second-order expansion of the log likelihood.
+r"""The second-order expansion of the log likelihood, computed in one pass over the rows.
 
-At weights w and thresholds b, over all n basis functions (active or only proposed),
+At weights w and thresholds b, for all n basis functions (active or proposed),
 
 .. math::
     \ell = \sum_i v_i \ln p_i, \qquad g = \nabla_{(w,b)} \ell, \qquad \Gamma = -\nabla^2_{(w,b)} \ell,
 
-with :math:`v_i` the rows' weights. They are sums over rows, so blocks of rows are evaluated anywhere,
-in any number of threads, and added. A block costs a kernel evaluation, one likelihood and
-two matrix products, and is then forgotten: nothing of size N × n is kept.
+with :math:`v_i` the weights of the rows. These are sums over rows, so blocks of rows are evaluated in any
+number of threads and added. Each block takes one evaluation of the functions, one of the likelihood and two
+matrix products. It is then discarded: nothing of size N × n is stored.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ import numpy as np
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
-from isbor.model.likelihood import edges, ordinal_probit
+from isbor.model.likelihood import edges, ordinal_probit, scatter_edges
 
 __all__ = ["Basis", "Columns", "Expansion", "columns_of", "expand", "streamed"]
 
@@ -27,23 +27,23 @@ class Basis(Protocol):
     """Functions of a row."""
 
     def __len__(self) -> int:
-        """Return how many functions there are, m."""
+        """Return the number of functions, m."""
 
     def __call__(self, X: FloatArray, /) -> FloatArray:
-        """Return their values at the rows (n, d), a new array (n, m)."""
+        """Return the values at the rows (n, d), a new array (n, m)."""
 
 
 class Columns(Protocol):
-    """The values of some functions at the training rows."""
+    """The values of m functions at the training rows."""
 
     def __len__(self) -> int:
-        """Return how many functions there are, m."""
+        """Return the number of functions, m."""
 
     def __call__(self, block: slice, /) -> FloatArray:
-        """Return their values at a block of rows, a new array (n, m)."""
+        """Return the values at a block of rows, a new array (n, m)."""
 
 
-# Values of functions that are kept, if they are few enough, while several passes need them: 128 MB.
+# Up to this many values (128 MB) are stored while several passes need them.
 _MAX_KEPT_VALUES = 16_000_000
 
 
@@ -71,12 +71,12 @@ class _Kept:
 
 
 def streamed(rows: TrainingRows, basis: Basis) -> Columns:
-    """Return columns that are computed anew in each pass."""
+    """Return columns that are computed again in each pass."""
     return _Computed(basis, rows)
 
 
 def columns_of(rows: TrainingRows, basis: Basis, workers: Workers) -> Columns:
-    """Return columns for several passes: computed once and kept if memory stays bounded."""
+    """Return columns for several passes: computed once and stored, if they are not too many."""
     computed = _Computed(basis, rows)
     m = len(basis)
     if len(rows) * m > _MAX_KEPT_VALUES:
@@ -97,46 +97,53 @@ class Expansion:
     log_likelihood: float
     gradient: FloatArray  # (n + r-1,), weights first
     precision: FloatArray  # (n + r-1, n + r-1), Γ
-    score_mean: float  # of the rows' scores, weighted
-    score_variance: float
-    held_precision: float | None = None  # β, where it is held fixed
+    latent_mean: float  # weighted mean of the rows' latent scores
+    latent_variance: float  # weighted variance of the rows' latent scores
+    held_precision: float | None = None  # β, if it is held fixed
 
     @property
     def threshold_precision(self) -> float:
-        """Prior precision β of the thresholds: one over the variance of score plus noise."""
+        """Prior precision β of the thresholds: 1 / variance of the latent response (score plus noise)."""
         if self.held_precision is not None:
             return self.held_precision
-        return 1.0 / (1.0 + self.score_variance)
+        return 1.0 / (1.0 + self.latent_variance)
 
 
 def expand(
-    rows: TrainingRows, columns: Columns, weights: FloatArray, thresholds: FloatArray, workers: Workers
+    rows: TrainingRows,
+    columns: Columns,
+    weights: FloatArray,
+    thresholds: FloatArray,
+    workers: Workers,
+    noise_scale: FloatArray | None = None,
 ) -> Expansion:
-    """Expand the log likelihood of the rows around (weights, thresholds)."""
+    """Expand the log likelihood of the rows around (weights, thresholds).
+
+    `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
+    """
     n, t = len(columns), len(thresholds)
     cuts = edges(thresholds)
 
-    def block_terms(block: slice) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    def block_sums(block: slice) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
         phi = columns(block)
         y, v = rows.y[block], rows.weight[block]
         f = phi @ weights
-        terms = ordinal_probit(f, cuts[y], cuts[y + 1], scale=rows.noise[block])
-        # Columns: the gradient in f, then the mixed derivatives of f with each threshold. Edges 0 and
-        # t + 1 are infinite: their terms are zero and their columns are dropped.
+        scale = None if noise_scale is None else noise_scale[block]
+        at = ordinal_probit(f, cuts[y], cuts[y + 1], scale=scale)
+        # Columns: the gradient in f, then the mixed derivatives in f and each threshold. Edges 0 and t + 1
+        # are infinite: their columns are zero and are dropped.
         mixed = np.zeros((len(y), t + 3))
-        row = np.arange(len(y))
-        mixed[:, 0] = v * terms.score
-        mixed[row, y + 1] = -v * terms.lower_curvature
-        mixed[row, y + 2] = -v * terms.upper_curvature
+        mixed[:, 0] = v * at.slope
+        scatter_edges(mixed[:, 1:], y, -v * at.lower_curvature, -v * at.upper_curvature)
         products = (mixed.T @ phi).T
-        # ∂/∂b, and the three edges of the likelihood's triangle summed by class.
+        # ∂/∂b and the three edge weights of the likelihood's Laplacian, summed by class.
         by_class = np.empty((5, t + 1))
-        tie = terms.upper * terms.lower
-        summands = (terms.upper, terms.lower, terms.upper_curvature, terms.lower_curvature, tie)
+        tie = at.upper * at.lower
+        summands = (at.upper, at.lower, at.upper_curvature, at.lower_curvature, tie)
         for k, summand in enumerate(summands):
             by_class[k] = np.bincount(y, v * summand, minlength=t + 1)
-        phi *= np.sqrt(v * terms.curvature)[:, None]
-        sums = np.array([v @ terms.log_p, v.sum(), v @ f, v @ f**2])
+        phi *= np.sqrt(v * at.curvature)[:, None]
+        sums = np.array([v @ at.log_p, v.sum(), v @ f, v @ f**2])
         return sums, products[:, 0], products[:, 2:-1], by_class, phi.T @ phi
 
     sums = np.zeros(4)
@@ -144,7 +151,7 @@ def expand(
     cross = np.zeros((n, t))
     by_class = np.zeros((5, t + 1))
     gram = np.zeros((n, n))
-    for part in workers.map(block_terms, row_blocks(len(rows), n)):
+    for part in workers.map(block_sums, row_blocks(len(rows), n)):
         sums += part[0]
         g += part[1]
         cross += part[2]

@@ -1,7 +1,7 @@
 r"""The gradient of the log evidence in centres, metrics and prior precisions.
 
-The log evidence L (see `isbor.inference.mode`) depends on a parameter of the functions through their values
-Φ, and through the mode (w, b), which moves along. With P the posterior precision of (w, b) and Σ = P⁻¹,
+The log evidence L (see `isbor.inference.mode`) depends on the parameters of the functions through their
+values Φ, and through the mode (w, b), which depends on Φ. With P the posterior precision of (w, b), Σ = P⁻¹,
 
 .. math::
     dL = \underbrace{\delta^\top d\Phi\, w}_{d\ell}
@@ -10,22 +10,17 @@ The log evidence L (see `isbor.inference.mode`) depends on a parameter of the fu
     \tau = -\tfrac12 \operatorname{tr}\Big(\Sigma \frac{\partial P}{\partial (w, b)}\Big), \quad
     d(w, b) = \Sigma\, d\nabla_{(w,b)} \ln p(w, b \mid y) .
 
-P is a sum over rows of Laplacians with edge weights c1, c2 and g1 g2 (see `isbor.model.likelihood`), so its
-trace with Σ is a sum of edge weights times posterior variances of differences,
+P is a sum over rows of Laplacians with edge weights c1, c2 and g1 g2 (see `isbor.model.likelihood`), so
+tr(ΣP) is a sum of edge weights times posterior variances of differences,
 
 .. math::
     \operatorname{tr}(\Sigma P)
     = \sum_n c_1 V(f - b_k) + c_2 V(f - b_{k-1}) + g_1 g_2 V(b_k - b_{k-1}) + \dots
 
-and what is needed beyond the second derivatives are the slopes of the edge weights. With z the truncated
-normal of the row, :math:`e_1 = z_1 - \mathrm{E}z`, :math:`e_2 = \mathrm{E}z - z_2` and V = Var z,
-
-.. math::
-    \partial_f c_1 = g_1 (e_1^2 - V), \qquad \partial_f c_2 = -g_2 (e_2^2 - V), \qquad
-    \partial_f (g_1 g_2) = g_1 g_2 (e_1 - e_2).
-
-These are for unit noise; where it is s, f and b are in units of s and the slopes take a factor 1/s³.
-With t_n the part of τ that comes through the score of row n, u = Στ, H the curvature and G the mixed
+Beyond second derivatives, only the slopes of the edge weights are needed (third derivatives of ln p, see
+there). They are given for noise of standard deviation 1; for noise of standard deviation s, f and b are in
+units of s, and the slopes get a factor 1/s³.
+With t_n the part of τ that comes from the score of row n, u = Στ, H the curvature and G the mixed
 derivatives -∂²ln p/∂f∂b,
 
 .. math::
@@ -35,9 +30,9 @@ derivatives -∂²ln p/∂f∂b,
     \frac{\partial L}{\partial \ln \alpha_m} =
         \tfrac12 \big(1 - \alpha_m (\Sigma_{mm} + w_m^2)\big) - \alpha_m w_m u_m .
 
-The gradient in a function's centre and metric follows by the chain rule in one matrix product (the
-arguments are linear in (x², x, 1)). The prior precision β of the thresholds and the functions' offsets are
-held fixed. Everything is a sum over rows: two passes, in blocks.
+The gradients in centres and metrics follow by the chain rule, with one matrix product (the arguments are
+linear in (x², x, 1)). The prior precision β of the thresholds and the offsets of the functions are held
+fixed. All terms are sums over rows, computed in two passes over blocks.
 """
 
 from dataclasses import dataclass
@@ -45,20 +40,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from isbor._core.linalg import factorise
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import Columns
-from isbor.inference.mode import Mode, factorise, posterior_precision
+from isbor.inference.mode import Mode, posterior_precision
 from isbor.model.basis import Functions, monomials
-from isbor.model.likelihood import Derivatives, edges, ordinal_probit
+from isbor.model.likelihood import Derivatives, edge_slopes, edges, ordinal_probit, scatter_edges
 
 __all__ = ["EvidenceGradient", "evidence_gradient"]
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceGradient:
-    """∂ log evidence/∂ each parameter of each function."""
+    """Derivatives of the log evidence in the parameters of each function."""
 
     centres: FloatArray  # (m, d)
     metric: FloatArray  # (m, d)
@@ -66,14 +62,22 @@ class EvidenceGradient:
 
 
 def evidence_gradient(
-    rows: TrainingRows, functions: Functions, columns: Columns, mode: Mode, workers: Workers
+    rows: TrainingRows,
+    functions: Functions,
+    columns: Columns,
+    mode: Mode,
+    workers: Workers,
+    noise_scale: FloatArray | None = None,
 ) -> EvidenceGradient:
-    """Return the gradient of the log evidence at a mode; `columns` are the functions at the rows."""
+    """Return the gradient of the log evidence at a mode; `columns` are the values of the functions.
+
+    `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
+    """
     m, t = len(functions), len(mode.thresholds)
     w, cuts = mode.weights, edges(mode.thresholds)
     covariance = factorise(posterior_precision(mode)).inverse()
     inside = covariance[:m, :m]
-    # Infinite thresholds, before the first and after the last, have no variance: their terms vanish.
+    # The infinite thresholds at both ends have no variance: their terms vanish.
     across = np.zeros((m, t + 2))
     across[:, 1:-1] = covariance[:m, m:]
     between = np.zeros((t + 2, t + 2))
@@ -81,7 +85,8 @@ def evidence_gradient(
 
     def first(block: slice) -> tuple[FloatArray, FloatArray, _Rows]:
         phi = columns(block)
-        y, v, scale = rows.y[block], rows.weight[block], rows.noise[block]
+        y, v = rows.y[block], rows.weight[block]
+        scale = 1.0 if noise_scale is None else noise_scale[block]
         f = phi @ w
         z1, z2 = (cuts[y + 1] - f) / scale, (cuts[y] - f) / scale
         unit = ordinal_probit(f / scale, cuts[y] / scale, cuts[y + 1] / scale)
@@ -92,9 +97,9 @@ def evidence_gradient(
         by_threshold = np.zeros(t)
         by_threshold += np.bincount(y, slopes.upper, minlength=t + 1)[:-1]
         by_threshold += np.bincount(y, slopes.lower, minlength=t + 1)[1:]
-        terms = unit.at_scale(scale)
-        per_row = _Rows(v * terms.score, v * terms.upper_curvature, v * terms.lower_curvature, slopes.score)
-        return phi.T @ slopes.score, by_threshold, per_row
+        at = unit.at_scale(scale)
+        per_row = _Rows(v * at.slope, v * at.upper_curvature, v * at.lower_curvature, slopes.latent)
+        return phi.T @ slopes.latent, by_threshold, per_row
 
     tau = np.zeros(m + t)
     blocks = row_blocks(len(rows), 2 * m)
@@ -105,21 +110,19 @@ def evidence_gradient(
         kept[block.start] = per_row
     u = covariance @ tau
     u_w, u_b = u[:m], np.concatenate([[0.0], u[m:], [0.0]])
-    # ∂L/∂Φ = left · right: columns of `left` are -HΦ, the mixed derivatives with each threshold, the score,
-    # and what multiplies w.
+    # ∂L/∂Φ = left · right. The columns of `left` are -HΦ, the mixed derivatives with each threshold, the
+    # slope δ, and the factor of w.
     right = np.vstack([inside, across.T, w + u_w, w])
 
     def second(block: slice) -> FloatArray:
         phi = columns(block)
         y, per_row = rows.y[block], kept[block.start]
         upper, lower = per_row.upper_curvature, per_row.lower_curvature
-        row = np.arange(len(y))
         left = np.zeros((len(y), m + t + 4), order="F")
         np.multiply(phi, -(upper + lower)[:, None], out=left[:, :m])
-        left[row, m + y] = lower
-        left[row, m + y + 1] = upper
-        left[:, -2] = per_row.score
-        left[:, -1] = per_row.slope + left[:, :m] @ u_w + upper * u_b[y + 1] + lower * u_b[y]
+        scatter_edges(left[:, m:], y, lower, upper)
+        left[:, -2] = per_row.slope
+        left[:, -1] = per_row.by_trace + left[:, :m] @ u_w + upper * u_b[y + 1] + lower * u_b[y]
         by_value = right.T @ left.T
         phi += functions.offset
         by_value *= functions.slopes(phi.T)
@@ -137,24 +140,24 @@ def evidence_gradient(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What the second pass needs of each row of a block, times the row's weight."""
+    """Values of each row that the second pass needs, times the weight of the row."""
 
-    score: FloatArray  # δ
+    slope: FloatArray  # δ
     upper_curvature: FloatArray
     lower_curvature: FloatArray
-    slope: FloatArray  # t
+    by_trace: FloatArray  # t
 
 
 class _Slopes(NamedTuple):
-    """Slopes of -½ tr(ΣP) in each row's score and its two thresholds, each of shape (n,)."""
+    """Derivatives of -½ tr(ΣP) in the score and the two thresholds of each row, each of shape (n,)."""
 
-    score: FloatArray
+    latent: FloatArray
     upper: FloatArray
     lower: FloatArray
 
 
 def _slopes(
-    terms: Derivatives,
+    at: Derivatives,
     z1: FloatArray,
     z2: FloatArray,
     y: IntArray,
@@ -162,24 +165,24 @@ def _slopes(
     covariance: FloatArray,
     between: FloatArray,
 ) -> _Slopes:
-    """Return the slopes of rows whose noise is one, the variances being what they are."""
+    """Return the derivatives for noise of variance 1, with the posterior (co)variances held fixed."""
     row = np.arange(len(y))
     v1 = variance - 2.0 * covariance[row, y + 1] + between[y + 1, y + 1]
     v2 = variance - 2.0 * covariance[row, y] + between[y, y]
     v12 = between[y + 1, y + 1] + between[y, y] - 2.0 * between[y, y + 1]
-    g1, g2, c1, c2 = terms.upper, terms.lower, terms.upper_curvature, terms.lower_curvature
-    # Zero instead of infinite where there is no threshold: g is zero there.
+    g1, g2, c1 = at.upper, at.lower, at.upper_curvature
+    # Zero instead of infinity if there is no threshold: g is zero there.
     above, below = np.isfinite(z1), np.isfinite(z2)
-    e1 = np.where(above, z1 - terms.score, 0.0)
-    e2 = np.where(below, terms.score - z2, 0.0)
-    spread = 1.0 - c1 - c2
+    e1 = np.where(above, z1 - at.slope, 0.0)
+    e2 = np.where(below, at.slope - z2, 0.0)
     tie = g1 * g2
-    score = g1 * (e1**2 - spread) * v1 - g2 * (e2**2 - spread) * v2 + tie * (e1 - e2) * v12
+    slopes = edge_slopes(at, e1, e2, 1.0 - c1 - at.lower_curvature)
+    latent = slopes.upper * v1 + slopes.lower * v2 + slopes.tie * v12
     upper = (
         (g1 * (1.0 - c1) - (c1 + tie) * e1) * v1
         + (g2 * c1 - tie * e2) * v2
         - (c1 * g2 + tie * g2 + g1 * tie) * v12
     )
-    # A common shift of score and thresholds changes nothing.
-    lower = -score - upper
-    return _Slopes(-0.5 * score, np.where(above, -0.5 * upper, 0.0), np.where(below, -0.5 * lower, 0.0))
+    # A common shift of score and thresholds changes nothing, so the three derivatives sum to zero.
+    lower = -latent - upper
+    return _Slopes(-0.5 * latent, np.where(above, -0.5 * upper, 0.0), np.where(below, -0.5 * lower, 0.0))

@@ -1,101 +1,52 @@
 r"""The mode of weights and thresholds, and the Laplace approximation around it.
 
-The weights have prior precisions α, the thresholds a common one,
+The weights have prior precisions α, and the thresholds have a common one,
 
 .. math:: b_k \sim N(0, 1/\beta), \qquad 1/\beta = 1 + \operatorname{Var} f,
 
-the variance of score plus noise: thresholds lie where the latent response does. Then θ = (w, b) has
+the variance of the latent response (score plus noise): thresholds lie in its range. The log posterior of
+θ = (w, b),
 
 .. math:: \ln p(\theta \mid y) = \ell(w, b) - \tfrac12 w^\top A w - \tfrac\beta2 b^\top b + \text{const},
 
-jointly concave because the noise is log-concave: one Newton iteration finds weights and thresholds
-together. (β follows the iterates, so the end is a fixed point: the mode for the β of its own scores.) A
-step is halved until the thresholds stay in order and the objective rises enough. Around the mode,
+is jointly concave because the noise density is log-concave, so Newton's method finds weights and thresholds
+together. (β is updated with the scores in each step; the result is a fixed point, the mode for its own β.) A
+step is halved until the thresholds stay in order and the objective increases enough. Around the mode,
 :math:`\theta \sim N(\hat\theta, P^{-1})` with :math:`P = \Gamma + \mathrm{diag}(\alpha, \beta)`, and
 
 .. math::
     \ln p(y \mid \alpha) \approx \ell - \tfrac12 w^\top A w - \tfrac\beta2 b^\top b
     + \tfrac12 \ln|A| + \tfrac{r-1}2 \ln \beta - \tfrac12 \ln|P| .
 
-Nothing in it depends on the unit of the score: (w, b, σ, α, β) → (cw, cb, cσ, α/c², β/c²) changes nothing.
+The result does not depend on the unit of the score: it is unchanged by (w, b, σ, α, β) → (cw, cb, cσ, α/c²,
+β/c²).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from scipy.special import ndtri
 
+from isbor._core.linalg import add_diagonal, factorise
 from isbor._core.types import FloatArray, IntArray
 from isbor.inference.expansion import Expansion
 
 __all__ = [
-    "Factor",
     "Mode",
-    "UnresolvedError",
-    "condition_thresholds",
-    "factorise",
+    "thresholds_given_weights",
     "find_mode",
     "log_evidence",
     "posterior_precision",
     "starting_thresholds",
 ]
 
-_QUADRATIC = 1e-6  # a Newton decrement at which the objective is its quadratic model, but for rounding
-
-
-@dataclass(frozen=True, slots=True)
-class Factor:
-    """Cholesky factor of a positive definite matrix, scaled to unit diagonal first.
-
-    Weights of wide and narrow functions, and thresholds, have precisions of very different sizes;
-    scaling makes the factorisation indifferent to that.
-    """
-
-    lower: FloatArray
-    scale: FloatArray  # (n,), one over the square root of the diagonal
-
-    def solve(self, right: FloatArray) -> FloatArray:
-        """Return matrix⁻¹ · right for a vector or a matrix."""
-        scale = self.scale if right.ndim == 1 else self.scale[:, None]
-        solution: FloatArray = cho_solve((self.lower, True), right * scale, check_finite=False)
-        return solution * scale
-
-    def inverse(self) -> FloatArray:
-        """Return the inverse matrix."""
-        return self.solve(np.eye(len(self.scale)))
-
-    @property
-    def log_determinant(self) -> float:
-        """Return ln|matrix|."""
-        return float(2.0 * (np.log(np.diag(self.lower)).sum() - np.log(self.scale).sum()))
-
-
-class UnresolvedError(ArithmeticError):
-    """The functions of a model are collinear to working precision where the likelihood has curvature.
-
-    As a model fits better, curvature concentrates on the rows near thresholds, and functions that were
-    distinct on all rows need not be on these. Such a model cannot be told from a smaller one.
-    """
-
-
-def factorise(matrix: FloatArray) -> Factor:
-    """Factorise a symmetric matrix; `UnresolvedError` if it is not positive definite in floating point."""
-    diagonal = np.diag(matrix)
-    if not np.all(diagonal > 0.0):  # NaN included
-        raise UnresolvedError("A weight or threshold has no curvature.")
-    scale = 1.0 / np.sqrt(diagonal)
-    try:
-        lower, _ = cho_factor(matrix * scale * scale[:, None], lower=True, check_finite=False)
-    except np.linalg.LinAlgError:
-        raise UnresolvedError("The precision matrix is singular to working precision.") from None
-    return Factor(lower, scale)
+_QUADRATIC = 1e-6  # below this Newton decrement, objective and quadratic model differ only by rounding
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """Mode of weights and thresholds given the prior precisions, with the expansion at it."""
+    """The mode of weights and thresholds given the prior precisions, with the expansion at the mode."""
 
     alpha: FloatArray  # (m,)
     expansion: Expansion
@@ -112,9 +63,9 @@ class Mode:
 
 
 def starting_thresholds(y: IntArray, weight: FloatArray) -> FloatArray:
-    """Return the thresholds that give a constant score of zero the observed class frequencies."""
+    """Return the thresholds for which a score of zero has the observed class frequencies."""
     counts = np.bincount(y, weight)
-    counts += 1e-6 * counts.sum()  # so that a class of next to no weight has a place to start from
+    counts += 1e-6 * counts.sum()  # keeps the thresholds of a class with almost no weight apart
     thresholds: FloatArray = ndtri(np.cumsum(counts)[:-1] / counts.sum())
     return thresholds
 
@@ -125,15 +76,14 @@ def find_mode(
     weights: FloatArray,
     thresholds: FloatArray,
     *,
-    tolerance: float = 1e-8,
+    tol: float = 1e-8,
     max_steps: int = 50,
 ) -> Mode:
     """Maximise the posterior of (w, b) by damped Newton steps.
 
-    Stops when the Newton decrement, twice the rise that the quadratic model still promises, falls
-    below `tolerance`, or when no step raises the objective in floating point. Where the decrement is so
-    small that the quadratic model holds, a step that does not raise it has met the rounding, as would shorter
-    ones.
+    Stops when the Newton decrement, twice the increase that the quadratic model predicts, is below `tol`, or
+    when no step increases the objective. If the decrement is so small that the quadratic model is accurate,
+    a step that does not increase the objective fails because of rounding, so shorter ones are not tried.
     """
     m = len(alpha)
     here = expand_at(weights, thresholds)
@@ -141,10 +91,10 @@ def find_mode(
         prior = _prior_precision(here, alpha)
         theta = np.concatenate([here.weights, here.thresholds])
         gradient = here.gradient - prior * theta
-        direction = factorise(_add_diagonal(here.precision, prior)).solve(gradient)
+        direction = factorise(add_diagonal(here.precision, prior)).solve(gradient)
         decrement = float(gradient @ direction)
         height = here.log_likelihood - 0.5 * float(prior @ theta**2)
-        if decrement < max(tolerance, 1e-14 * abs(height)):  # or lost in the rounding of the objective
+        if decrement < max(tol, 1e-14 * abs(height)):  # or below the rounding error of the objective
             break
         step = _longest_ordered_step(here.thresholds, direction[m:])
         for _ in range(1 if decrement < _QUADRATIC else 40):
@@ -159,23 +109,23 @@ def find_mode(
     return Mode(alpha, here)
 
 
-def condition_thresholds(expansion: Expansion, weights: FloatArray) -> tuple[FloatArray, float]:
-    """Return the best thresholds for other weights in the quadratic model, and the share of the way taken.
+def thresholds_given_weights(expansion: Expansion, weights: FloatArray) -> tuple[FloatArray, float]:
+    """Return the best thresholds for other weights in the quadratic model, and the step length taken.
 
-    The share is less than one where the whole way would put the thresholds out of order.
+    The step length is less than 1 if the full step would put the thresholds out of order.
     """
     n = len(expansion.weights)
     beta = np.full(len(expansion.thresholds), expansion.threshold_precision)
     slope = expansion.gradient[n:] - beta * expansion.thresholds
     pull = slope - expansion.precision[n:, :n] @ (weights - expansion.weights)
-    direction = factorise(_add_diagonal(expansion.precision[n:, n:], beta)).solve(pull)
+    direction = factorise(add_diagonal(expansion.precision[n:, n:], beta)).solve(pull)
     step = _longest_ordered_step(expansion.thresholds, direction)
     return expansion.thresholds + step * direction, step
 
 
 def posterior_precision(mode: Mode) -> FloatArray:
-    """Return P, the precision of (w, b) around the mode."""
-    return _add_diagonal(mode.expansion.precision, _prior_precision(mode.expansion, mode.alpha))
+    """Return P, the posterior precision of (w, b) at the mode."""
+    return add_diagonal(mode.expansion.precision, _prior_precision(mode.expansion, mode.alpha))
 
 
 def log_evidence(mode: Mode) -> float:
@@ -195,14 +145,8 @@ def _prior_precision(expansion: Expansion, alpha: FloatArray) -> FloatArray:
     return np.concatenate([alpha, beta])
 
 
-def _add_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArray:
-    result = matrix.copy()
-    result[np.diag_indices_from(result)] += diagonal
-    return result
-
-
 def _longest_ordered_step(thresholds: FloatArray, direction: FloatArray) -> float:
-    """Return the largest of 1, ½, ¼ … that leaves every gap at least a tenth of what it was."""
+    """Return the largest step of 1, ½, ¼ … after which every gap is at least a tenth of what it was."""
     gaps, change = np.diff(thresholds), np.diff(direction)
     step = 1.0
     while np.any(gaps + step * change < 0.1 * gaps):

@@ -1,67 +1,67 @@
-r"""Noise that varies with the row.
+r"""Noise whose standard deviation varies with the row (heteroscedastic noise).
 
-The latent response is the score plus noise of a standard deviation that may differ from row to row,
+The latent response is the score plus noise, whose standard deviation s may differ between rows,
 
-.. math:: y^* = f(x) + s(x)\,\varepsilon, \qquad \ln s(x) = \sum_m u_m \phi_m(x),
+.. math:: y^* = f(x) + s(x)\,\varepsilon, \qquad \ln s(x) = \sum_m u_m \phi_m(x) .
 
-a sum of the same functions that the score is made of, cut off at ±3: far from all training rows it would
-mean nothing. They are centred, so the typical noise stays 1. The weights have a prior
-:math:`u_m \sim N(0, 1/(\lambda h_m^2))`, with :math:`h_m` the height of a bump, 1, or the largest value that
-a ramp has on a sample: λ limits what a function does to the noise, whatever its slope. λ is the fixed point
-of the evidence's gradient (MacKay); where noise does not vary, it goes to its limit and u to zero. Noise that
-varies along a direction of its own, in which the score does not, is out of reach.
+The functions are those of the score. They are centred, so the typical noise scale stays 1. ln s is clipped to
+±3, because it means nothing far from all training rows. The weights have the prior
+:math:`u_m \sim N(0, 1/(\lambda h_m^2))`, where :math:`h_m` is the height of the function: 1 for a bump, the
+largest value on a sample of rows for a ramp. So λ limits the effect of each function on the noise, whatever
+its slope. λ is found by MacKay's fixed-point iteration for the evidence; if the noise does not vary, λ goes
+to its upper limit and u to zero. Noise that varies only in directions in which the score does not vary cannot
+be represented.
 
-Given the score and the thresholds, with :math:`z_i` and :math:`g_i` as in `isbor.model.likelihood`, in units
-of s,
+Given the score and the thresholds, with :math:`z_i` and :math:`g_i` as in `isbor.model.likelihood` and in
+units of s,
 
 .. math::
     q = \frac{\partial \ln p}{\partial \ln s} = z_2 g_2 - z_1 g_1, \qquad
     -\frac{\partial^2 \ln p}{\partial (\ln s)^2} = q^2 - z_1 g_1 (1 - z_1^2) + z_2 g_2 (1 - z_2^2) .
 
-ln p is not concave in ln s everywhere; a row where it is not counts as flat, so that steps still lead uphill.
-Given s, the rest of the model is what it was: derivatives in scores and thresholds are those in units of s.
+ln p is not concave in ln s everywhere. Negative curvatures are replaced by zero, so that Newton steps still
+ascend. Given s, the rest of the model is as before, with scores and thresholds in units of s.
 """
-
-from dataclasses import replace
 
 import numpy as np
 
+from isbor._core.linalg import factorise
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import Columns, Expansion, columns_of
-from isbor.inference.mode import Mode, factorise, find_mode, posterior_precision
+from isbor.inference.mode import Mode, find_mode, posterior_precision
 from isbor.model.basis import Functions
 from isbor.model.likelihood import edges, ordinal_probit
 
-__all__ = ["expand_noise", "fit_noise", "noise_scale", "with_noise"]
+__all__ = ["expand_noise", "fit_noise", "noise_scale_of", "noise_scale_at_rows"]
 
-_WIDEST = 3.0  # of ln s
-_REFERENCE_ROWS = 1000  # that a function's height is taken from
-_FIRST_PRECISION = 30.0
-_PRECISIONS = (3.0, 1e6)
+_MAX_LOG_SCALE = 3.0  # limit on |ln s|
+_REFERENCE_ROWS = 1000  # sample for the height of a function
+_FIRST_PRECISION = 30.0  # starting value of λ
+_PRECISIONS = (3.0, 1e6)  # limits of λ
 _MAX_ROUNDS = 8
 
 
-def noise_scale(phi: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the noise's standard deviation where the functions take the values φ, (n, m)."""
-    scale: FloatArray = np.exp(np.clip(phi @ weights, -_WIDEST, _WIDEST))
+def noise_scale_of(phi: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the standard deviation of the noise at rows where the functions have the values φ, (n, m)."""
+    scale: FloatArray = np.exp(np.clip(phi @ weights, -_MAX_LOG_SCALE, _MAX_LOG_SCALE))
     return scale
 
 
-def with_noise(
+def noise_scale_at_rows(
     rows: TrainingRows, functions: Functions, weights: FloatArray | None, workers: Workers
-) -> TrainingRows:
-    """Return the rows with the noise that a sum of functions gives them, or with constant noise."""
+) -> FloatArray | None:
+    """Return the standard deviation of the noise at each row; None (all 1) if there are no weights."""
     if weights is None:
-        return replace(rows, noise=np.ones(len(rows)))
+        return None
     blocks = row_blocks(len(rows), len(functions))
-    parts = workers.map(lambda block: noise_scale(functions(rows.X[block]), weights), blocks)
-    return replace(rows, noise=np.concatenate([np.zeros(0), *parts]))
+    parts = workers.map(lambda block: noise_scale_of(functions(rows.X[block]), weights), blocks)
+    return np.concatenate([np.zeros(0), *parts])
 
 
 def fit_noise(rows: TrainingRows, functions: Functions, mode: Mode, workers: Workers) -> FloatArray:
-    """Return the weights of the functions in the log of the noise."""
+    """Return the weights u of the functions in the log noise scale."""
     weights = np.zeros(len(functions))
     if not len(functions):
         return weights
@@ -76,7 +76,7 @@ def fit_noise(rows: TrainingRows, functions: Functions, mode: Mode, workers: Wor
             precision * height,
             weights,
             nothing,
-            tolerance=1e-2,
+            tol=1e-2,
         )
         weights = noise.weights
         covariance = factorise(posterior_precision(noise)).inverse()
@@ -91,30 +91,30 @@ def fit_noise(rows: TrainingRows, functions: Functions, mode: Mode, workers: Wor
 def expand_noise(
     rows: TrainingRows, columns: Columns, mode: Mode, weights: FloatArray, workers: Workers
 ) -> Expansion:
-    """Expand the log likelihood around weights of the log noise, the score held at its mode."""
+    """Expand the log likelihood around weights u of the log noise scale, with the score fixed at its mode."""
     m = len(columns)
     cuts = edges(mode.thresholds)
 
-    def block_terms(block: slice) -> tuple[float, FloatArray, FloatArray]:
+    def block_sums(block: slice) -> tuple[float, FloatArray, FloatArray]:
         phi = columns(block)
         y, v = rows.y[block], rows.weight[block]
-        scale = noise_scale(phi, weights)
-        moving = v * (np.abs(np.log(scale)) < _WIDEST)
+        scale = noise_scale_of(phi, weights)
+        moving = v * (np.abs(np.log(scale)) < _MAX_LOG_SCALE)
         f = phi @ mode.weights / scale
         low, high = cuts[y] / scale, cuts[y + 1] / scale
-        terms = ordinal_probit(f, low, high)
-        # Zero instead of infinite where there is no threshold: g is zero there.
+        at = ordinal_probit(f, low, high)
+        # Zero instead of infinity if there is no threshold: g is zero there.
         z1 = np.where(np.isfinite(high), high - f, 0.0)
         z2 = np.where(np.isfinite(low), low - f, 0.0)
-        above, below = z1 * terms.upper, z2 * terms.lower
+        above, below = z1 * at.upper, z2 * at.lower
         slope = below - above
         curvature = slope**2 - above * (1.0 - z1**2) + below * (1.0 - z2**2)
         gradient = phi.T @ (moving * slope)
         phi *= np.sqrt(moving * np.maximum(curvature, 0.0))[:, None]
-        return float(v @ terms.log_p), gradient, phi.T @ phi
+        return float(v @ at.log_p), gradient, phi.T @ phi
 
     log_likelihood, gradient, precision = 0.0, np.zeros(m), np.zeros((m, m))
-    for part in workers.map(block_terms, row_blocks(len(rows), m)):
+    for part in workers.map(block_sums, row_blocks(len(rows), m)):
         log_likelihood += part[0]
         gradient += part[1]
         precision += part[2]

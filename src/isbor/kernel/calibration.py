@@ -10,8 +10,8 @@ separated.
 
 The scores must be those of rows that the machine has not seen: its own training rows lie at the margin or
 beyond because they were put there. So the rows of each class are dealt out to a few folds, and each fold is
-scored by a machine fitted to the others. A class of fewer rows than folds is held back in as many folds as
-it has rows; **the only row of a class is never held back**, since without it its threshold could not be
+scored by a machine fitted to the others. A class of fewer rows than folds is held out in as many folds as
+it has rows; **the only row of a class is never held out**, since without it its threshold could not be
 learned: its score is that of the machine of all rows. Machines of different folds may differ by a constant,
 which thresholds take up; so scores are compared after the mean of their machine's thresholds is subtracted.
 """
@@ -23,13 +23,14 @@ import numpy as np
 
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, IntArray
+from isbor.data.folds import fold_numbers
 from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import expand, streamed
 from isbor.inference.mode import find_mode, starting_thresholds
 from isbor.kernel.kernels import CutScore, Kernel
-from isbor.prediction.probabilities import Score
+from isbor.prediction.latent import Latent
 
-__all__ = ["Calibration", "calibrate", "cross_fitted_scores", "fold_numbers"]
+__all__ = ["Calibration", "calibrate", "cross_fitted_scores"]
 
 _REACH = 30.0  # prior standard deviation of the slope, for scores of unit standard deviation
 
@@ -41,9 +42,9 @@ class Calibration:
     slope: float
     thresholds: FloatArray  # (r-1,)
 
-    def response(self, score: Score, lapse: float) -> Score:
+    def response(self, latent: Latent, lapse: float) -> Latent:
         """Return the scores in units of the noise."""
-        return Score(self.slope * score.mean, score.variance, score.noise, lapse)
+        return Latent(self.slope * latent.mean, latent.variance, latent.noise_variance, lapse)
 
 
 class _TheScore:
@@ -65,7 +66,7 @@ def calibrate(score: FloatArray, y: IntArray, weight: FloatArray) -> Calibration
     if spread <= 1e-12 * float(np.max(np.abs(score))):
         return Calibration(0.0, thresholds)
     standard = ((score - centre) / spread)[:, None]
-    rows = TrainingRows(standard, y, weight, np.arange(len(y)), np.ones(len(y)))
+    rows = TrainingRows(standard, y, weight, np.arange(len(y)))
     with Workers(1) as workers:
         columns = streamed(rows, _TheScore())
         mode = find_mode(
@@ -78,21 +79,6 @@ def calibrate(score: FloatArray, y: IntArray, weight: FloatArray) -> Calibration
         return Calibration(0.0, thresholds)
     slope = float(mode.weights[0]) / spread
     return Calibration(slope, mode.thresholds + slope * centre)
-
-
-def fold_numbers(y: IntArray, n_folds: int) -> IntArray:
-    """Deal the rows of each class out to folds; -1 for the only row of a class.
-
-    The first class starts with fold 0, the next where the one before has ended: folds are of equal size.
-    """
-    fold = np.full(len(y), -1)
-    next_fold = 0
-    for k in range(int(y.max()) + 1):
-        rows = np.flatnonzero(y == k)
-        if len(rows) > 1:
-            fold[rows] = (next_fold + np.arange(len(rows))) % n_folds
-            next_fold = (next_fold + len(rows)) % n_folds
-    return fold
 
 
 def cross_fitted_scores(
@@ -110,8 +96,8 @@ def cross_fitted_scores(
     if len(alone):
         score[alone] = kernel(rows.X[alone], rows) @ whole.coef
     for number in np.unique(fold[fold >= 0]):
-        held, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
+        held_out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
         part = rows.take(rest)
         cut = fit(part)
-        score[held] = kernel(rows.X[held], part) @ cut.coef - cut.thresholds.mean() + level
+        score[held_out] = kernel(rows.X[held_out], part) @ cut.coef - cut.thresholds.mean() + level
     return score

@@ -18,7 +18,7 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 
 from isbor._core.types import FloatArray
 from isbor.data.rows import Scaling, TrainingRows
-from isbor.prediction.probabilities import Score
+from isbor.prediction.latent import Latent
 
 __all__ = ["CutScore", "Kernel", "KernelMachine", "KernelName"]
 
@@ -87,7 +87,7 @@ class KernelMachine:
         """Number of kernel values a score takes."""
         return len(self.coef)
 
-    def score(self, X: FloatArray) -> Score:
+    def latent(self, X: FloatArray) -> Latent:
         """Return the score at encoded rows, in units of its own."""
         f = self.kernel(self.scaling(X), self.anchors) @ self.coef
-        return Score(f, np.zeros(len(f)), np.ones(len(f)))
+        return Latent(f, np.zeros(len(f)), np.ones(len(f)))

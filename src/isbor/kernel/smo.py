@@ -47,8 +47,8 @@ def solve_margins(
     kernel: Kernel,
     rows: TrainingRows,
     *,
-    tolerance: float,
-    max_steps: int,
+    tol: float,
+    max_iter: int,
     cache_bytes: float,
 ) -> MarginSolution:
     """Solve the problem until the gap is less than a share of the primal objective."""
@@ -72,8 +72,8 @@ def solve_margins(
         primal, dual = _objectives(row, sign, bound, starts, problem.linked, gamma, f, coef, links, bounds)
         violation, _ = _worst(bounds, links, problem.linked, 0, n_thresholds)
         nothing_left = violation <= _ROUNDING * (1.0 + np.max(np.abs(bounds)))
-        converged = primal - dual <= tolerance * primal or nothing_left
-        if converged or n_steps >= max_steps:
+        converged = primal - dual <= tol * primal or nothing_left
+        if converged or n_steps >= max_iter:
             break
         if not whole:
             _fill(cache, slot, _urgency(problem, gamma, f, bounds), kernel, rows)
@@ -97,7 +97,7 @@ def solve_margins(
             bounds,
             violation,
             0.0 if whole else _ROUND_SHARE * violation,
-            min(max_steps - n_steps, _STEPS_A_CHECK if whole else _STEPS_A_ROUND),
+            min(max_iter - n_steps, _STEPS_A_CHECK if whole else _STEPS_A_ROUND),
         )
     return MarginSolution(
         coef=coef,

@@ -1,4 +1,4 @@
-"""The statistical model: the likelihood of an ordered label, and the basis functions of the latent score.
+"""The statistical model: the likelihood of ordered labels, and the basis functions of the latent score.
 
-May import `isbor.data` and what stands below it.
+May import `isbor.data` and the packages below it.
 """

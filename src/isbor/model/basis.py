@@ -1,17 +1,17 @@
-r"""Basis functions with a centre and a metric of their own: bumps and ramps.
+r"""Basis functions, each with its own centre and metric: bumps and ramps.
 
 .. math:: \phi_m(x) = \exp\Big(-\sum_d \theta_{md} (x_d - z_{md})^2\Big) - o_m
     \qquad\text{or}\qquad \phi_m(x) = \tanh\Big(\sum_d \theta_{md} (x_d - z_{md})\Big) - o_m .
 
-A zero :math:`\theta_{md}` leaves feature d out of function m. The arguments of all functions together are one
-matrix product, because they are linear in (x², x, 1). A ramp of small slope is a straight line, a steep one
-a step.
+A zero :math:`\theta_{md}` means that function m does not use feature d. The arguments of all functions are
+linear in (x², x, 1), so they are computed as one matrix product. A ramp with a small slope is close to a
+straight line, one with a large slope close to a step.
 
-The offset :math:`o_m`, the function's mean over a sample of rows, changes nothing in the model: the
-thresholds take up any constant. It is there for the arithmetic and for the posterior. A wide basis
-function is nearly constant, and products of nearly equal columns lose the digits that tell them apart;
-and uncertain weights of uncentred functions are mostly an uncertain common shift of scores and
-thresholds, which no prediction depends on.
+The offset :math:`o_m` is the mean of the function over a sample of rows. It does not change the model,
+because the thresholds absorb any constant, but it helps in two ways. Wide functions are nearly constant;
+without centring, their inner products would lose the digits in which they differ. And the uncertainty of the
+weights of uncentred functions is mostly that of a common shift of scores and thresholds, on which no
+prediction depends.
 """
 
 from dataclasses import dataclass, replace
@@ -25,21 +25,21 @@ from isbor.data.rows import TrainingRows
 
 Real = TypeVar("Real", np.float32, np.float64)
 
-__all__ = ["Functions", "RowDictionary", "adaptive_cost", "bumps_and_ramps", "column_effort", "monomials"]
+__all__ = ["Functions", "RowDictionary", "adaptive_cost", "bumps_and_ramps", "column_costs", "monomials"]
 
-_REFERENCE_ROWS = 1000  # that the offsets are means over
+_REFERENCE_ROWS = 1000  # sample for offsets and column costs
 
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """Some functions of a row of scaled features."""
+    """m basis functions of a row of scaled features."""
 
     centres: FloatArray  # (m, d), z
-    metric: FloatArray  # (m, d), θ, not negative for bumps
-    ramp: NDArray[np.bool_]  # (m,) ramps; the others are bumps
-    offset: FloatArray  # (m,)
-    origin: IntArray  # (m,) the training row that a function was first centred on
-    cost: FloatArray  # (m,) what a function pays, in units of the size prior
+    metric: FloatArray  # (m, d), θ, nonnegative for bumps
+    ramp: NDArray[np.bool_]  # (m,) True for ramps, False for bumps
+    offset: FloatArray  # (m,), o
+    origin: IntArray  # (m,) the training row on which each function was first centred
+    cost: FloatArray  # (m,) cost of each function, in units of the size prior
 
     def __len__(self) -> int:
         return len(self.centres)
@@ -50,23 +50,22 @@ class Functions:
         values -= self.offset[:, None]
         return values.T
 
-    def at(self, terms: NDArray[Real]) -> NDArray[Real]:
+    def at(self, powers: NDArray[Real]) -> NDArray[Real]:
         """Return the functions without their offsets, (m, n), at rows given by their `monomials`.
 
-        A function's values lie side by side in memory: what is done to some functions, or to each row
-        of all of them, is fast.
+        The values of one function are contiguous in memory, which makes operations on single functions fast.
         """
-        return bumps_and_ramps(self.coefficients().astype(terms.dtype, copy=False) @ terms, self.ramp)
+        return bumps_and_ramps(self.coefficients().astype(powers.dtype, copy=False) @ powers, self.ramp)
 
     def slopes(self, values: NDArray[Real]) -> NDArray[Real]:
-        """Return the functions' derivatives in their arguments, from their values without offsets, (m, n)."""
+        """Return the derivatives in the arguments, (m, n), from the values without offsets."""
         slopes = values.copy()
         ramps = np.flatnonzero(self.ramp)
         slopes[ramps] = 1.0 - values[ramps] ** 2
         return slopes
 
     def coefficients(self) -> FloatArray:
-        """Return the arguments' coefficients of (x², x, 1), shape (m, 2d + 1)."""
+        """Return the coefficients of the arguments in (x², x, 1), shape (m, 2d + 1)."""
         theta, z = self.metric, self.centres
         tilt = theta * z
         bump = np.hstack([-theta, 2.0 * tilt, -np.einsum("md,md->m", tilt, z)[:, None]])
@@ -74,7 +73,7 @@ class Functions:
         return np.where(self.ramp[:, None], ramp, bump)
 
     def parameter_gradient(self, by_coefficient: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Turn a gradient in the coefficients, (m, 2d + 1), into one in centres and one in metric, (m, d)."""
+        """Convert a gradient in the coefficients, (m, 2d + 1), to gradients in centres and metric, (m, d)."""
         square, linear, constant = np.split(by_coefficient, [self.metric.shape[1], -1], axis=1)
         theta, z, ramp = self.metric, self.centres, self.ramp[:, None]
         centres = np.where(ramp, -theta * constant, 2.0 * theta * (linear - z * constant))
@@ -82,7 +81,7 @@ class Functions:
         return centres, metric
 
     def take(self, chosen: IntArray | NDArray[np.bool_] | slice) -> Self:
-        """Return some of the functions."""
+        """Return the chosen functions."""
         return replace(
             self,
             centres=self.centres[chosen],
@@ -94,7 +93,7 @@ class Functions:
         )
 
     def followed_by(self, others: "Functions") -> "Functions":
-        """Return these functions and then the others."""
+        """Return these functions followed by the others."""
         return Functions(
             np.concatenate([self.centres, others.centres]),
             np.concatenate([self.metric, others.metric]),
@@ -104,25 +103,25 @@ class Functions:
             np.concatenate([self.cost, others.cost]),
         )
 
-    def moved(self, columns: IntArray, places: IntArray, n_columns: int) -> Self:
-        """Return the functions of rows that have some of the columns at other places, and others besides."""
+    def embedded(self, columns: IntArray, places: IntArray, n_columns: int) -> Self:
+        """Return the functions for rows of `n_columns` columns, where `columns` stand at `places`."""
         centres, metric = np.zeros((2, len(self), n_columns))
         centres[:, places] = self.centres[:, columns]
         metric[:, places] = self.metric[:, columns]
         return replace(self, centres=centres, metric=metric)
 
     def centred_on(self, rows: TrainingRows) -> Self:
-        """Return the functions with offsets that make their means over a sample of the rows zero."""
+        """Return the functions with offsets such that their means over a sample of the rows are zero."""
         sample = rows.head(_REFERENCE_ROWS)
         share = sample.weight / sample.weight.sum()
         return replace(self, offset=self.at(monomials(sample.X)) @ share)
 
 
 def bumps_and_ramps(arguments: NDArray[Real], ramp: NDArray[np.bool_]) -> NDArray[Real]:
-    """Return the functions of their arguments, (m, n), which they take the place of."""
+    """Apply exp or tanh in place to the (m, n) arguments."""
     ramps = np.flatnonzero(ramp)
     rising = np.tanh(arguments[ramps])
-    np.minimum(arguments, 0.0, out=arguments)  # a bump is at most one, whatever the rounding of its exponent
+    np.minimum(arguments, 0.0, out=arguments)  # rounding may make an exponent positive; a bump is at most 1
     np.exp(arguments, out=arguments)
     arguments[ramps] = rising
     return arguments
@@ -131,28 +130,28 @@ def bumps_and_ramps(arguments: NDArray[Real], ramp: NDArray[np.bool_]) -> NDArra
 def monomials(X: FloatArray) -> FloatArray:
     """Return (x², x, 1) of each row, shape (2d + 1, n)."""
     n, d = X.shape
-    terms = np.empty((2 * d + 1, n))
-    terms[d:-1] = X.T
-    np.multiply(terms[d:-1], terms[d:-1], out=terms[:d])
-    terms[-1] = 1.0
-    return terms
+    powers = np.empty((2 * d + 1, n))
+    powers[d:-1] = X.T
+    np.multiply(powers[d:-1], powers[d:-1], out=powers[:d])
+    powers[-1] = 1.0
+    return powers
 
 
-def adaptive_cost(metric: FloatArray, effort: FloatArray) -> FloatArray:
-    """Return the cost of functions whose centre and metric were adapted to the data.
+def adaptive_cost(metric: FloatArray, column_costs: FloatArray) -> FloatArray:
+    """Return the cost of functions whose centre and metric are adapted to the data.
 
-    A function of k features has k centres and k scales to adapt, and noise alone lets them gain: the best
-    gain that a search finds in labels drawn from the model itself grows about linearly with k. `effort` is
-    what a column counts: 1, or less where there is less to adapt.
+    A function of k features has k centre coordinates and k scales to adapt, and adapting them gains even on
+    noise: if labels are drawn from the model itself, the best gain that a search finds grows about linearly
+    with k. So each column used adds its cost, see `column_costs`.
     """
-    cost: FloatArray = 1.0 + (metric != 0.0) @ effort
+    cost: FloatArray = 1.0 + (metric != 0.0) @ column_costs
     return cost
 
 
-def column_effort(rows: TrainingRows) -> FloatArray:
-    """Return what each column counts in the cost of a function: a quarter for a column of two values.
+def column_costs(rows: TrainingRows) -> FloatArray:
+    """Return the cost of each column, (d,): 1, but ¼ for a column with two values.
 
-    Between two values there is one contrast, not a centre and a scale.
+    Two values allow one contrast, not a centre and a scale.
     """
     X = rows.head(_REFERENCE_ROWS).X
     low, high = X.min(axis=0), X.max(axis=0)
@@ -161,10 +160,10 @@ def column_effort(rows: TrainingRows) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class RowDictionary:
-    """All bumps of one metric centred on training rows; a candidate is a row's number."""
+    """All bumps with one metric that are centred on training rows; a candidate is a row number."""
 
     rows: TrainingRows
-    gamma: float | FloatArray  # one width, or a scale for each feature
+    gamma: float | FloatArray  # one width, or one scale for each column
 
     def basis(self, chosen: IntArray) -> Functions:
         """Return the functions centred on the chosen rows."""

@@ -1,39 +1,51 @@
-r"""The ordinal probit likelihood and its derivatives in the score and the thresholds.
+r"""The ordinal probit likelihood and its derivatives in the latent score and the thresholds.
 
-A row with label k says that the noisy score fell between two thresholds,
+Label k means that the latent response, score plus noise, lies between two thresholds. Its probability is
 
 .. math:: p = \Psi(z_1) - \Psi(z_2), \qquad z_1 = (b_k - f)/\sigma, \quad z_2 = (b_{k-1} - f)/\sigma .
 
-Let z be a standard normal truncated to (z2, z1), :math:`g_i = n(z_i)/p` the density of each edge in
-units of p, and (times σ or σ² where σ is not 1)
+Let z be a standard normal variable truncated to (z2, z1), let :math:`g_i = n(z_i)/p` be the density at each
+edge divided by p, and let
 
 .. math:: c_1 = g_1\,(z_1 - \mathrm{E} z), \qquad c_2 = g_2\,(\mathrm{E} z - z_2).
 
-Then every derivative up to the second is one of these numbers, none of them negative:
+None of g1, g2, c1, c2 is negative. For σ = 1 (else divide first derivatives by σ, second ones by σ²), the
+first derivatives are
 
 .. math::
     \partial \ln p/\partial f = \mathrm{E} z, \qquad
     \partial \ln p/\partial b_k = g_1, \qquad \partial \ln p/\partial b_{k-1} = -g_2,
 
-and the negated Hessian in (f, b_k, b_{k-1}) is the Laplacian of a triangle whose edges weigh c1 (f to
+and the negated Hessian in (f, b_k, b_{k-1}) is the Laplacian of a triangle with edge weights c1 (f to
 b_k), c2 (f to b_{k-1}) and g1 g2 (b_k to b_{k-1}):
 
 .. math::
     \begin{pmatrix} c_1 + c_2 & -c_1 & -c_2 \\ -c_1 & c_1 + g_1 g_2 & -g_1 g_2 \\
                     -c_2 & -g_1 g_2 & c_2 + g_1 g_2 \end{pmatrix}.
 
-So it is positive semidefinite term by term: ln p is jointly concave, and a common shift of f and b
-costs nothing. In particular :math:`H = -\partial^2 \ln p/\partial f^2 = c_1 + c_2 = 1 - \mathrm{Var}\,z`.
+A Laplacian with nonnegative weights is positive semidefinite, so ln p is jointly concave. A common shift of f
+and b leaves it unchanged. In particular
+:math:`H = -\partial^2 \ln p/\partial f^2 = c_1 + c_2 = 1 - \mathrm{Var}\,z`.
 
-Numerics. p underflows and its difference cancels, so it is never formed. By symmetry the interval is
-reflected to a nonnegative middle; "near" is then the edge closer to zero, "far" the other.
+Third derivatives. With :math:`e_1 = z_1 - \mathrm{E} z`, :math:`e_2 = \mathrm{E} z - z_2` and V = Var z, the
+derivatives of the edge weights in the score are
+
+.. math::
+    \partial_f c_1 = g_1 (e_1^2 - V), \qquad \partial_f c_2 = -g_2 (e_2^2 - V), \qquad
+    \partial_f (g_1 g_2) = g_1 g_2 (e_1 - e_2),
+
+because the derivative of the mean of any function h of z in the upper end of the interval is
+:math:`g_1 (h(z_1) - \mathrm{E} h)`, and likewise for the lower end.
+
+Numerics. p can underflow, and the difference cancels, so p is never computed. By symmetry, the interval is
+reflected such that its middle is nonnegative; "near" is then the edge closer to zero, "far" the other one.
 
 * Narrow intervals: 8-node Gauss-Legendre quadrature of the density relative to the middle.
-* All others, the half-lines of the two end classes among them: with R the Mills ratio
-  (R(a) = erfcx(a/√2) √(π/2)) the mean excess of a normal beyond a is m(a) = 1/R(a) - a, a share
-  π = exp(-gap · middle) R(far)/R(near) of that tail lies beyond the far edge, and removing it leaves
-  E z - near = m(near) - π d/(1 - π), d = gap + m(far) - m(near). Beyond 50 m comes from its asymptotic
-  series, because 1/R(a) - a cancels.
+* All others, including the half-lines of the two end classes: with the Mills ratio
+  R(a) = erfcx(a/√2) √(π/2), the mean excess of a normal variable beyond a is m(a) = 1/R(a) - a. A share
+  π = exp(-gap · middle) R(far)/R(near) of the tail beyond the near edge lies beyond the far edge. Removing it
+  leaves E z - near = m(near) - π d/(1 - π) with d = gap + m(far) - m(near). Beyond a = 50, where 1/R(a) - a
+  cancels, m is computed by its asymptotic series.
 """
 
 from dataclasses import dataclass
@@ -41,24 +53,24 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from isbor._core.types import FloatArray
+from isbor._core.types import FloatArray, IntArray
 
-__all__ = ["Derivatives", "edges", "ordinal_probit"]
+__all__ = ["Derivatives", "EdgeSlopes", "edge_slopes", "edges", "ordinal_probit", "scatter_edges"]
 
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)
-# Columns: the mass, and the first moment of the distance from the near edge in units of half the gap.
+# Columns: the mass, and the first moment of the distance from the near edge, in units of half the gap.
 _QUADRATURE = np.stack([_NODE_WEIGHTS, _NODE_WEIGHTS * (1.0 + _NODES)], axis=1)
-_NARROW_EXPONENT = 1.0  # of the density across an interval, at the most
+_NARROW_EXPONENT = 1.0  # largest change of the log density across a narrow interval
 _ASYMPTOTIC = 50.0
 _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 
 
 @dataclass(frozen=True, slots=True)
 class Derivatives:
-    """ln p of each row and what its first and second derivatives are made of, each of shape (n,)."""
+    """ln p of each row and the parts of its first and second derivatives, each of shape (n,)."""
 
     log_p: FloatArray
-    score: FloatArray  # ∂ ln p/∂f
+    slope: FloatArray  # ∂ ln p/∂f
     upper: FloatArray  # ∂ ln p/∂(upper threshold), g1
     lower: FloatArray  # -∂ ln p/∂(lower threshold), g2
     upper_curvature: FloatArray  # ∂² ln p/∂f∂(upper threshold), c1
@@ -70,10 +82,10 @@ class Derivatives:
         return self.upper_curvature + self.lower_curvature
 
     def at_scale(self, scale: float | FloatArray) -> "Derivatives":
-        """Return the derivatives in scores and thresholds that were divided by a scale before."""
+        """Return the derivatives in scores and thresholds, given those in scores and thresholds / scale."""
         return Derivatives(
             self.log_p,
-            self.score / scale,
+            self.slope / scale,
             self.upper / scale,
             self.lower / scale,
             self.upper_curvature / scale**2,
@@ -82,24 +94,55 @@ class Derivatives:
 
 
 def edges(thresholds: FloatArray) -> FloatArray:
-    """Thresholds with the two infinite ends: level k lies between edges k and k + 1 (k from 0)."""
+    """Return the thresholds with ±∞ at both ends: level k lies between edges k and k + 1 (k from 0)."""
     return np.concatenate(([-np.inf], thresholds, [np.inf]))
+
+
+def scatter_edges(into: FloatArray, y: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+    """Write the values of each row's lower and upper edge to the columns of these edges.
+
+    `into`, (n, r + 1) or wider, has one column for each of `edges`; labels are 0 … r-1.
+    """
+    row = np.arange(len(y))
+    into[row, y] = lower
+    into[row, y + 1] = upper
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSlopes:
+    """Derivatives of the edge weights in f, each of shape (n,); for noise of variance 1."""
+
+    upper: FloatArray  # of c1
+    lower: FloatArray  # of c2
+    tie: FloatArray  # of g1 g2
+
+
+def edge_slopes(at: Derivatives, above: FloatArray, below: FloatArray, variance: FloatArray) -> EdgeSlopes:
+    """Return the third derivatives from e1 ("above"), e2 ("below") and V; for noise of variance 1.
+
+    Pass zero for e1 or e2 where the edge is infinite: g is zero there.
+    """
+    return EdgeSlopes(
+        at.upper * (above**2 - variance),
+        -at.lower * (below**2 - variance),
+        at.upper * at.lower * (above - below),
+    )
 
 
 def ordinal_probit(
     f: FloatArray, lower: FloatArray, upper: FloatArray, *, scale: float | FloatArray | None = None
 ) -> Derivatives:
-    """Evaluate ln p(lower < f + noise ≤ upper) and its derivatives, row by row.
+    """Return ln p(lower < f + noise ≤ upper) and its derivatives for each row.
 
-    `lower` may be -inf and `upper` may be inf, not both in one row. `scale` is the noise's standard
-    deviation, 1 if it is not given. Accurate to 1e-8 for |f| ≤ 1e3 and gaps ≥ 1e-8 (in units of the scale).
+    `lower` may be -inf or `upper` may be inf, but not both in one row. `scale` is the standard deviation of
+    the noise, 1 by default. Accurate to 1e-8 for |f| ≤ 1e3 and gaps ≥ 1e-8 (in units of the scale).
     """
     if scale is not None:
         return ordinal_probit(f / scale, lower / scale, upper / scale).at_scale(scale)
     z1, z2 = upper - f, lower - f
     mirrored = z1 + z2 < 0.0
     near = np.where(mirrored, -z1, z2)
-    # The gap from the thresholds themselves: z1 - z2 has lost its digits where |f| is large.
+    # From the thresholds themselves: z1 - z2 loses digits where |f| is large.
     gap = upper - lower
     middle = near + 0.5 * gap
     narrow = gap * np.maximum(1.0, middle) < _NARROW_EXPONENT
@@ -112,14 +155,14 @@ def ordinal_probit(
     near_curvature = near_density * excess
     with np.errstate(invalid="ignore"):  # 0 · ∞ where the far edge is infinite
         far_curvature = np.where(np.isinf(gap), 0.0, far_density * (gap - excess))
-    # H = 1 - Var z cannot exceed one; rounding may.
+    # H = 1 - Var z is at most 1 but for rounding.
     excess_curvature = np.maximum(near_curvature + far_curvature, 1.0)
     near_curvature /= excess_curvature
     far_curvature /= excess_curvature
-    score = near + excess
+    slope = near + excess
     return Derivatives(
         log_p,
-        np.where(mirrored, -score, score),
+        np.where(mirrored, -slope, slope),
         np.where(mirrored, near_density, far_density),
         np.where(mirrored, far_density, near_density),
         np.where(mirrored, near_curvature, far_curvature),
@@ -131,7 +174,7 @@ _Parts = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 def _by_quadrature(near: FloatArray, gap: FloatArray) -> _Parts:
-    """Return ln p, both edges' densities and E z - near for narrow intervals with middle ≥ 0."""
+    """Return ln p, the densities at both edges and E z - near, for narrow intervals with middle ≥ 0."""
     half = 0.5 * gap
     middle = near + half
     t = half[:, None] * _NODES
@@ -164,7 +207,7 @@ def _by_tails(near: FloatArray, gap: FloatArray) -> _Parts:
 
 
 def _tail(a: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mills ratio and mean excess E[z - a | z > a]. Below about -37 they are ∞ and -a."""
+    """Return the Mills ratio and the mean excess E[z - a | z > a]; below a ≈ -37 these are ∞ and -a."""
     with np.errstate(over="ignore"):
         mills = np.sqrt(0.5 * np.pi) * erfcx(a * np.sqrt(0.5))
     excess = 1.0 / mills - a

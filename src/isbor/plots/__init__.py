@@ -1,12 +1,13 @@
-"""Pictures of fitted models, in the manner of scikit-learn's displays. They need the extra ``plots``.
+"""Plots of fitted models, in the style of scikit-learn's displays. They need the extra ``plots``.
 
-A display computes what it shows when it is made, holds it as plain arrays, and draws it in `plot`. So the
-numbers can be looked at without a picture, and drawn again on other axes.
+A display computes its numbers when it is created, keeps them as plain arrays, and draws them in `plot`. So
+the numbers are available without a figure, and can be drawn again on other axes. Nothing here imports
+matplotlib before something is drawn.
 
 `LatentDisplay`
-    The latent score over two features, the classes it is cut into, and the relevance vectors.
+    The latent score over two features, the predicted classes, and the relevance vectors.
 `CalibrationDisplay`
-    Whether what has probability p happens with frequency p, at each threshold between classes.
+    Predicted cumulative probabilities against observed frequencies.
 `RelevanceDisplay`
     How much each feature matters to the model.
 """

@@ -1,4 +1,4 @@
-"""Whether cumulative probabilities are calibrated, as a picture."""
+"""`CalibrationDisplay`: predicted cumulative probabilities against observed frequencies."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from isbor._core.types import IntArray, LabelArray
 from isbor.data.labels import encode_labels, rank_labels
-from isbor.plots.common import COLOUR_MAP, check_count, new_axes, require_matplotlib
+from isbor.plots.common import COLOUR, COLOUR_MAP, Display, check_count, require_matplotlib
 from isbor.plots.curves import HISTOGRAM_BARS, CalibrationCurve, Forecast, mean_absolute_gap
 
 if TYPE_CHECKING:
@@ -21,39 +21,39 @@ __all__ = ["CalibrationDisplay"]
 
 Thresholds: TypeAlias = Literal["auto", "each", "pooled"]
 
-_MOST_CLASSES = 8  # with more, one curve a threshold is not legible
-_FEW_CURVES = 4  # of which all names fit above the diagonal
+_MOST_CLASSES = 8  # with more, one curve per threshold is not legible
+_FEW_CURVES = 4  # with more, the legend is set smaller
 _STRIP_SHARE = 0.17  # of the height of the axes, and the gap above it
 _GAP_SHARE = 0.035
 _MARKERS = "osD^vPX"
-_POOLED_COLOUR = "#31688e"
 
 
-class CalibrationDisplay:
-    """Predicted cumulative probabilities against observed frequencies, with intervals.
+class CalibrationDisplay(Display):
+    """Predicted cumulative probabilities against observed frequencies, with confidence intervals.
 
-    Make it with `from_estimator` or `from_predictions`, on rows that the model was not fitted to. Each point
-    is a bin: what the model says on average, and how often it comes true. On the diagonal both agree. Where
-    points are flatter than the diagonal, the model is too sure of itself; where steeper, not sure enough.
-    The strip below shows how often each probability is predicted.
+    Use `from_estimator` or `from_predictions` to create it, with rows that the model was not fitted to. Each
+    point is a bin of rows: the mean predicted probability, and the observed frequency. For a calibrated model
+    they agree: points lie on the diagonal. A curve flatter than the diagonal means that the model is
+    overconfident, a steeper one that it is underconfident. The histogram below shows how often each
+    probability is predicted.
 
     Parameters
     ----------
     curves : sequence of CalibrationCurve
-        One a threshold, lowest first, or a single one for all of them.
+        One per threshold, lowest first, or a single one for all thresholds.
     calibration_error : float
-        Mean of |predicted - observed| over the bins of all thresholds, weighted by their counts. Thresholds
-        are binned one by one for it even if they are pooled in the picture. It is positive also for perfect
-        forecasts, from chance alone: up to about 0.4/√m with m rows a bin.
+        Mean of |predicted - observed| over the bins of all thresholds, weighted by their counts. It is
+        computed from one curve per threshold, even if the plot pools them. By chance it is positive even for
+        perfect forecasts: up to about 0.4/√m with m rows per bin.
     confidence : float
         Coverage of the intervals.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn; this and the following are there after `plot`.
+        The axes of the curves. This and the following attributes are set by `plot`.
     strip_ : matplotlib Axes
-        The strip below, which takes its room from the lower end of `ax_`.
+        The axes of the histogram, at the lower end of `ax_`.
     figure_ : matplotlib Figure
         The figure of both.
     lines_ : list of matplotlib ErrorbarContainer
@@ -61,7 +61,7 @@ class CalibrationDisplay:
     diagonal_ : matplotlib Line2D
         Perfect calibration.
     legend_ : matplotlib Legend
-        The key to the curves.
+        The legend.
 
     Examples
     --------
@@ -97,20 +97,20 @@ class CalibrationDisplay:
         confidence: float = 0.95,
         ax: "Axes | None" = None,
     ) -> Self:
-        """Compare the probabilities that a fitted classifier gives to rows with their labels, and draw it.
+        """Plot the calibration of a fitted classifier.
 
         Parameters
         ----------
         estimator : classifier
             A fitted classifier or pipeline with `predict_proba` and `classes_`.
         X : array-like of shape (n_samples, n_features)
-            Rows, best such as the estimator was not fitted to.
+            Rows, preferably not those that the estimator was fitted to.
         y : array-like of shape (n_samples,)
             Their labels.
         classes : sequence of labels, default=None
             All labels, lowest first. None takes the order of y if it is an ordered categorical, else that of
             the estimator's `classes_`, which is right for ISBOR. Classifiers of scikit-learn sort strings
-            alphabetically: with these, give the order.
+            alphabetically: for them, pass the order.
         thresholds, n_bins, confidence, ax
             As in `from_predictions`.
 
@@ -122,14 +122,14 @@ class CalibrationDisplay:
         if not hasattr(estimator, "predict_proba"):
             raise TypeError(
                 f"{type(estimator).__name__} has no predict_proba; a fitted classifier that predicts "
-                "probabilities is needed. To draw probabilities from elsewhere, use "
+                "probabilities is needed. For probabilities from another source, use "
                 "CalibrationDisplay.from_predictions."
             )
         check_is_fitted(estimator)
         order = _order(estimator.classes_, y) if classes is None else classes
         columns = _columns(estimator.classes_, order)
         given = np.asarray(estimator.predict_proba(X), dtype=np.float64)
-        proba = np.zeros((len(given), len(order)))  # a class that the estimator does not know has none
+        proba = np.zeros((len(given), len(order)))  # 0 for a class that the estimator does not know
         proba[:, columns] = given
         return cls.from_predictions(
             y, proba, order, thresholds=thresholds, n_bins=n_bins, confidence=confidence, ax=ax
@@ -147,7 +147,7 @@ class CalibrationDisplay:
         confidence: float = 0.95,
         ax: "Axes | None" = None,
     ) -> Self:
-        """Compare predicted probabilities with labels, and draw it.
+        """Plot the calibration of predicted probabilities.
 
         Parameters
         ----------
@@ -159,9 +159,10 @@ class CalibrationDisplay:
             The classes of the columns, lowest first. None takes the order of `y_true`, in which every class
             must then occur: numbers ascending, or that of an ordered categorical.
         thresholds : "auto", "each" or "pooled", default="auto"
-            One curve a threshold, or one for all thresholds together. "auto" pools beyond 8 classes.
+            One curve per threshold, or one for all thresholds together. "auto" pools if there are more than 8
+            classes.
         n_bins : int, default=10
-            Bins, of equal counts. Equal predictions stay in one bin, so there may be fewer.
+            Number of bins, with equal counts. Equal predictions share a bin, so there may be fewer.
         confidence : float, default=0.95
             Coverage of the intervals.
         ax : matplotlib Axes, default=None
@@ -187,20 +188,10 @@ class CalibrationDisplay:
         display = cls(curves=curves, calibration_error=error, confidence=confidence)
         return display.plot(ax=ax)
 
-    def plot(self, ax: "Axes | None" = None) -> Self:
-        """Draw the display.
+    def _figure_size(self) -> tuple[float, float]:
+        return 6.4, 7.0
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        self
-        """
-        require_matplotlib()
-        ax = new_axes(6.4, 7.0) if ax is None else ax
+    def _draw(self, ax: "Axes") -> None:
         colours = self._colours()
         (self.diagonal_,) = ax.plot(
             [0, 1],
@@ -236,7 +227,7 @@ class CalibrationDisplay:
         )
         ax.grid(color="0.9", linewidth=0.8)
         ax.set_axisbelow(True)
-        # Above the diagonal there is room for a few lines of text; many have to be small.
+        # There is little room above the diagonal: many lines of text have to be small.
         small: dict[str, Any] = {"fontsize": "x-small", "title_fontsize": "small", "labelspacing": 0.2}
         self.legend_ = ax.legend(
             loc="upper left",
@@ -247,20 +238,17 @@ class CalibrationDisplay:
         for text in self.legend_.get_texts():
             text.set_parse_math(False)  # a dollar is a dollar
         self.strip_ = self._draw_strip(ax, colours)
-        self.ax_ = ax
-        self.figure_ = ax.figure
-        return self
 
     def _colours(self) -> list[Any]:
-        """Return a colour a curve, dark for the lowest threshold, the lightest still visible on white."""
+        """Return one colour per curve, darkest for the lowest threshold, all visible on white."""
         from matplotlib import colormaps
 
         if len(self.curves) == 1:
-            return [_POOLED_COLOUR]
+            return [COLOUR]
         return list(colormaps[COLOUR_MAP](np.linspace(0.0, 0.85, len(self.curves))))
 
     def _draw_strip(self, ax: "Axes", colours: list[Any]) -> "Axes":
-        """Draw how often each probability is predicted, in the lower end of the axes."""
+        """Draw the histogram of predicted probabilities at the lower end of the axes."""
         from matplotlib.ticker import MaxNLocator
 
         ax.set_axes_locator(_upper_part)
@@ -289,7 +277,7 @@ class CalibrationDisplay:
 
 
 def _upper_part(ax: "_AxesBase", renderer: object) -> "Bbox":
-    """Return where the axes go that leave the lower end of their room to the strip."""
+    """Return the position of the axes without the lower end, which the histogram takes."""
     from matplotlib.transforms import Bbox
 
     room = ax.get_position(original=True)
@@ -299,13 +287,13 @@ def _upper_part(ax: "_AxesBase", renderer: object) -> "Bbox":
 def _check_thresholds(thresholds: object) -> None:
     if thresholds not in ("auto", "each", "pooled"):
         raise ValueError(
-            f'thresholds is {thresholds!r}; "each" (one curve a threshold), "pooled" (one for all) or "auto" '
-            "is needed."
+            f'thresholds is {thresholds!r}; "each" (one curve per threshold), "pooled" (one for all) or '
+            '"auto" is needed.'
         )
 
 
 def _order(classes: LabelArray, y: object) -> LabelArray:
-    """Return the order of an estimator's classes: that of y, if it has one, since most sort strings."""
+    """Return the order of the classes: that of y, if it has one, because most estimators sort strings."""
     if np.asarray(classes).dtype.kind in "OUT":
         try:
             return encode_labels(y).classes
@@ -315,7 +303,7 @@ def _order(classes: LabelArray, y: object) -> LabelArray:
 
 
 def _columns(known: LabelArray, order: Sequence[Any] | LabelArray) -> IntArray:
-    """Return the places of the estimator's classes in the order."""
+    """Return the position of each of the estimator's classes in the order."""
     try:
         return rank_labels(known, order)
     except ValueError as error:

@@ -1,16 +1,55 @@
 """What the displays share."""
 
+from abc import ABC, abstractmethod
 from importlib import import_module
 from numbers import Integral
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["COLOUR_MAP", "check_count", "new_axes", "require_matplotlib", "shorten"]
+__all__ = ["COLOUR", "COLOUR_MAP", "SUM_TOLERANCE", "Display", "check_count", "require_matplotlib", "shorten"]
 
 # Perceptually uniform, and its lightness alone tells the order: safe for readers with a colour deficiency.
 COLOUR_MAP = "viridis"
+COLOUR = "#31688e"  # of bars and single curves
+SUM_TOLERANCE = 1e-4  # for numbers that must sum to one: loose enough for single precision
+
+
+class Display(ABC):
+    """A plot that can be drawn on any axes."""
+
+    ax_: "Axes"
+
+    def plot(self, ax: "Axes | None" = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        self
+        """
+        require_matplotlib()
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            _, ax = plt.subplots(figsize=self._figure_size(), layout="constrained")
+        self.ax_ = ax
+        self.figure_ = ax.figure
+        self._draw(ax)
+        return self
+
+    @abstractmethod
+    def _figure_size(self) -> tuple[float, float]:
+        """Return width and height of a new figure in inches."""
+
+    @abstractmethod
+    def _draw(self, ax: "Axes") -> None:
+        """Draw on these axes."""
 
 
 def require_matplotlib() -> None:
@@ -19,29 +58,21 @@ def require_matplotlib() -> None:
         import_module("matplotlib")
     except ImportError as error:
         raise ImportError(
-            'A picture needs matplotlib, which could not be imported. Install it: pip install "isbor[plots]"'
+            'Plots need matplotlib, which could not be imported. Install it: pip install "isbor[plots]"'
         ) from error
 
 
-def new_axes(width: float, height: float) -> "Axes":
-    """Return the axes of a new figure, its size in inches, in which nothing is cut off."""
-    import matplotlib.pyplot as plt
-
-    _, ax = plt.subplots(figsize=(width, height), layout="constrained")
-    return ax
-
-
-def check_count(value: object, name: str, example: int) -> int:
-    """Return an argument that must be a whole number, at least 1."""
-    if not isinstance(value, Integral) or value < 1:
+def check_count(value: object, name: str, example: int, *, least: int = 1) -> int:
+    """Return an argument that must be a whole number, at least `least`."""
+    if not isinstance(value, Integral) or value < least:
         raise ValueError(
-            f"{name} is {value!r}; a whole number, at least 1, is needed, for instance {example}."
+            f"{name} is {value!r}; a whole number, at least {least}, is needed, for instance {example}."
         )
     return int(value)
 
 
 def shorten(text: str, length: int) -> str:
-    """Return a text with its middle left out if it is too long: names often differ at either end."""
+    """Return the text, without its middle if it is too long: names often differ at either end."""
     if len(text) <= length:
         return text
     head = length // 2

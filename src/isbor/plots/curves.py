@@ -1,20 +1,21 @@
 r"""Calibration of the cumulative probabilities.
 
-An ordinal forecast with r classes makes r − 1 statements a row, one a threshold: :math:`F_k = P(y \le k)`. It
-is calibrated if, of the rows for which it says :math:`F_k = p`, the share p has :math:`y \le k`.
+For each row, an ordinal forecast with r classes gives r − 1 cumulative probabilities, one per threshold:
+:math:`F_k = P(y \le k)`. It is calibrated if, among the rows with :math:`F_k = p`, a fraction p has
+:math:`y \le k`.
 
 The intervals are Wilson's. With frequency :math:`p` of :math:`n` outcomes and :math:`z` the normal quantile,
 
 .. math:: \frac{p + z^2/2n \pm z \sqrt{p(1-p)/n + z^2/4n^2}}{1 + z^2/n}.
 
 Where thresholds are pooled, the outcomes :math:`1[y \le k]` and :math:`1[y \le l]` of one row, :math:`k < l`,
-are dependent: by the forecast itself their covariance is :math:`F_k (1 - F_l)`. So :math:`n` is the number of
-independent outcomes whose frequency varies as much,
+are dependent: under the forecast their covariance is :math:`F_k (1 - F_l)`. So n is replaced by the effective
+number of independent outcomes, whose frequency has the same variance,
 
 .. math:: n \,\frac{\sum_{ik} F_{ik}(1 - F_{ik})}
                    {\sum_{ik} F_{ik}(1 - F_{ik}) + 2 \sum_i \sum_{k<l} F_{ik}(1 - F_{il})},
 
-the sums running over the pairs of row and threshold in the bin.
+with sums over the pairs of row and threshold in the bin.
 
 Source: Brown, Cai & DasGupta, "Interval estimation for a binomial proportion", Statistical Science, 2001.
 """
@@ -29,12 +30,11 @@ from scipy.special import ndtri
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.labels import OrderedLabels
-from isbor.plots.common import shorten
+from isbor.plots.common import SUM_TOLERANCE, shorten
 
 __all__ = ["HISTOGRAM_BARS", "CalibrationCurve", "Forecast", "mean_absolute_gap"]
 
 HISTOGRAM_BARS = 20
-_SUM_TOLERANCE = 1e-4  # of a row of probabilities: loose enough for single precision
 _LABEL_LENGTH = 26
 
 
@@ -42,7 +42,7 @@ _LABEL_LENGTH = 26
 class CalibrationCurve:
     """Predicted probability and observed frequency of y ≤ label, in bins of equal counts."""
 
-    label: Any  # the class up to which probabilities are summed; None if all thresholds are pooled
+    label: Any  # the class below the threshold; None if all thresholds are pooled
     predicted: FloatArray  # (n_bins,) mean predicted probability, ascending
     observed: FloatArray  # (n_bins,) frequency of y ≤ label
     lower: FloatArray  # (n_bins,) ends of the Wilson interval for the frequency
@@ -60,7 +60,7 @@ class CalibrationCurve:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Cumulative probabilities of rows, and what came true."""
+    """Cumulative probabilities of rows, and their outcomes."""
 
     classes: LabelArray  # (r,) lowest first
     cumulative: FloatArray  # (n, r - 1), P(y ≤ k)
@@ -68,7 +68,7 @@ class Forecast:
 
     @classmethod
     def of(cls, labels: OrderedLabels, proba: ArrayLike) -> "Forecast":
-        """Take it from labels and the probabilities of their classes, checked."""
+        """Return the forecast for labels and the probabilities of their classes, checked."""
         cumulative = _cumulative(proba, len(labels.codes), labels.classes)
         below = labels.codes[:, np.newaxis] <= np.arange(len(labels.classes) - 1)
         return cls(labels.classes, cumulative, below)
@@ -102,21 +102,20 @@ def _cumulative(proba: ArrayLike, n_rows: int, classes: LabelArray) -> FloatArra
     if table.shape != (n_rows, len(classes)):
         raise ValueError(
             f"proba has shape {table.shape}; for {n_rows} row(s) and the {len(classes)} class(es) "
-            f"{classes.tolist()}, {(n_rows, len(classes))} is needed. Give the classes of all columns, "
-            "lowest first, as classes= (for example the estimator's classes_)."
+            f"{classes.tolist()}, {(n_rows, len(classes))} is needed. Pass the classes of all columns, "
+            "lowest first, as classes=, for example the estimator's classes_."
         )
     if len(classes) < 2:
         raise ValueError(
-            f"proba has 1 column, for class {classes.tolist()}; at least 2 are needed: with a single class "
-            "nothing is uncertain."
+            f"proba has 1 column, for class {classes.tolist()}; at least 2 classes are needed. Check the "
+            "labels, and classes= if it was given."
         )
     sums = table.sum(axis=1)
-    # Written so that NaN fails it.
-    if not (table.min() >= -_SUM_TOLERANCE and np.all(np.abs(sums - 1) <= _SUM_TOLERANCE)):
+    # Written so that NaN fails.
+    if not (table.min() >= -SUM_TOLERANCE and np.all(np.abs(sums - 1) <= SUM_TOLERANCE)):
         raise ValueError(
-            f"proba has entries from {table.min():.3g} and rows that sum to between {sums.min():.6g} and "
-            f"{sums.max():.6g}; probabilities, none negative and each row summing to 1, are needed. Pass the "
-            "output of predict_proba."
+            f"proba has minimum {table.min():.3g} and row sums from {sums.min():.6g} to {sums.max():.6g}; "
+            "nonnegative probabilities, each row summing to 1, are needed. Pass the output of predict_proba."
         )
     cumulative: FloatArray = np.minimum(np.maximum(table, 0.0).cumsum(axis=1)[:, :-1], 1.0)
     return cumulative
@@ -144,14 +143,14 @@ def _curve(
 
 
 def _equal_count_bins(values: FloatArray, n_bins: int) -> IntArray:
-    """Return each value's bin, 0 the lowest; equal values share a bin, so the order of rows is immaterial."""
+    """Return each value's bin, 0 the lowest; equal values share a bin, so the order of rows has no effect."""
     first = np.arange(n_bins) * len(values) // n_bins
     starts = np.unique(np.sort(values)[first])
     return np.searchsorted(starts, values, side="right") - 1
 
 
 def _independent_count(cumulative: FloatArray, bins: IntArray, count: IntArray) -> FloatArray:
-    """Return how many independent outcomes the outcomes in each bin amount to (see the module)."""
+    """Return the effective number of independent outcomes in each bin (see the module's docstring)."""
     n_bins = len(count)
     variance = np.bincount(bins.ravel(), (cumulative * (1 - cumulative)).ravel(), minlength=n_bins)
     covariance = np.zeros(n_bins)
@@ -163,7 +162,7 @@ def _independent_count(cumulative: FloatArray, bins: IntArray, count: IntArray) 
         earlier = np.where(same, earlier + cumulative[:, k - 1], 0.0)
         covariance += np.bincount(bins[:, k], (1 - cumulative[:, k]) * earlier, minlength=n_bins)
         n_rows += np.bincount(bins[~same, k], minlength=n_bins)
-    independent = n_rows.astype(np.float64)  # where all is certain, 0/0, a row counts once
+    independent = n_rows.astype(np.float64)  # where all forecasts are certain, 0/0, a row counts once
     free = variance > 0
     independent[free] = count[free] * variance[free] / (variance + 2 * covariance)[free]
     return independent
@@ -174,7 +173,7 @@ def _wilson(frequency: FloatArray, count: FloatArray, quantile: float) -> tuple[
     spread = quantile**2 / count
     centre = frequency + spread / 2
     half = np.sqrt(spread * (frequency * (1 - frequency) + spread / 4))
-    # The limits hold but for rounding.
+    # The bounds are exact up to rounding.
     lower = np.clip((centre - half) / (1 + spread), 0.0, frequency)
     upper = np.clip((centre + half) / (1 + spread), frequency, 1.0)
     return lower, upper

@@ -1,4 +1,4 @@
-"""The relevance of the features."""
+"""`RelevanceDisplay`: the relevance of the features as bars."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from isbor._core.types import FloatArray
-from isbor.plots.common import check_count, new_axes, require_matplotlib, shorten
+from isbor.plots.common import COLOUR, SUM_TOLERANCE, Display, check_count, require_matplotlib, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,18 +17,16 @@ if TYPE_CHECKING:
 
 __all__ = ["RelevanceDisplay"]
 
-_FEATURE_COLOUR = "#31688e"
 _OTHERS_COLOUR = "#a3a3a3"
-_NAME_LENGTH = 34  # longer names would leave no room for the bars
-_SUM_TOLERANCE = 1e-4  # loose enough for single precision
+_NAME_LENGTH = 34  # characters; longer names would leave no room for the bars
 
 
-class RelevanceDisplay:
+class RelevanceDisplay(Display):
     """The relevance of the features as bars, largest first.
 
-    Make it with `from_estimator` or `from_values`. Relevance is a share: that of all features is one, or
-    zero if the model has no basis function, which the picture then says. Features beyond the first
-    `max_features` share one bar, the last, "others".
+    Use `from_estimator` or `from_values` to create it. Relevances sum to one, or are all zero if the model
+    has no basis function; the plot then says so. Features beyond the first `max_features` share the last bar,
+    "others".
 
     Parameters
     ----------
@@ -37,20 +35,20 @@ class RelevanceDisplay:
     names : sequence of str
         Names of the features.
     max_features : int, default=20
-        Most features to show by name.
+        Largest number of features with a bar of their own.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn; this and the following are there after `plot`.
+        Where it was drawn. This and the following attributes are set by `plot`.
     figure_ : matplotlib Figure
         The figure of `ax_`.
     bars_ : matplotlib BarContainer or None
-        The bars, as in `bars`; None if there is no relevance to show.
+        The bars; None if all relevances are zero.
     labels_ : list of matplotlib Text
         The numbers at the bars.
     note_ : matplotlib Text or None
-        The sentence that stands in place of bars.
+        The sentence that is shown instead of bars if all relevances are zero.
 
     Examples
     --------
@@ -69,14 +67,14 @@ class RelevanceDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, max_features: int = 20, ax: "Axes | None" = None) -> Self:
-        """Draw the relevance of the features to a fitted model.
+        """Plot the feature relevances of a fitted model.
 
         Parameters
         ----------
         estimator : ISBOR
             A fitted model, whose `feature_relevance_` is drawn, with its `feature_names_in_` if it has any.
         max_features : int, default=20
-            Most features to show by name.
+            Largest number of features with a bar of their own.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -87,8 +85,8 @@ class RelevanceDisplay:
         check_is_fitted(estimator)
         if not hasattr(estimator, "feature_relevance_"):
             raise TypeError(
-                f"{type(estimator).__name__} has no feature_relevance_; a fitted ISBOR is needed. Of a "
-                "pipeline, pass the last step. For other shares, use RelevanceDisplay.from_values."
+                f"{type(estimator).__name__} has no feature_relevance_; a fitted ISBOR is needed. For a "
+                "pipeline, pass its last step. For other values, use RelevanceDisplay.from_values."
             )
         names = getattr(estimator, "feature_names_in_", None)
         return cls.from_values(estimator.feature_relevance_, names, max_features=max_features, ax=ax)
@@ -102,16 +100,16 @@ class RelevanceDisplay:
         max_features: int = 20,
         ax: "Axes | None" = None,
     ) -> Self:
-        """Draw given relevances.
+        """Plot given relevances.
 
         Parameters
         ----------
         relevance : array-like of shape (n_features,)
-            Shares, none negative, that sum to one; or zeros, if no feature is relevant.
+            Nonnegative numbers that sum to one, or zeros if no feature is relevant.
         names : sequence of str, default=None
             Names of the features; None names them "x0", "x1" and so on.
         max_features : int, default=20
-            Most features to show by name.
+            Largest number of features with a bar of their own.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -129,10 +127,7 @@ class RelevanceDisplay:
         return display.plot(ax=ax)
 
     def bars(self) -> list[tuple[str, float]]:
-        """Return name and length of each bar from the top: the largest first, "others" last.
-
-        Equal features are in the order of the columns.
-        """
+        """Return name and length of each bar: the largest first, ties in the order of the columns."""
         order = np.argsort(-self.relevance, kind="stable")
         named, others = order[: self.max_features], order[self.max_features :]
         bars = [(self.names[feature], float(self.relevance[feature])) for feature in named]
@@ -140,29 +135,17 @@ class RelevanceDisplay:
             bars.append((f"others ({len(others)})", float(self.relevance[others].sum())))
         return bars
 
-    def plot(self, ax: "Axes | None" = None) -> Self:
-        """Draw the display.
+    def _figure_size(self) -> tuple[float, float]:
+        n_bars = min(len(self.names), self.max_features + 1) if np.any(self.relevance) else 3
+        return 7.0, 1.3 + 0.28 * n_bars
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure, as high as the bars need.
-
-        Returns
-        -------
-        self
-        """
-        require_matplotlib()
-        bars = self.bars() if np.any(self.relevance) else []
-        ax = new_axes(7.0, 1.3 + 0.28 * (len(bars) or 3)) if ax is None else ax
-        self.ax_ = ax
-        self.figure_ = ax.figure
+    def _draw(self, ax: "Axes") -> None:
         self.bars_: BarContainer | None = None
         self.labels_: list[Annotation] = []
         self.note_: Text | None = None
         ax.set_title("Relevance of the features")
-        if bars:
-            self._draw_bars(ax, bars)
+        if np.any(self.relevance):
+            self._draw_bars(ax, self.bars())
         else:
             ax.set(xticks=[], yticks=[])
             self.note_ = ax.text(
@@ -174,7 +157,6 @@ class RelevanceDisplay:
                 transform=ax.transAxes,
                 fontsize=12,
             )
-        return self
 
     def _draw_bars(self, ax: "Axes", bars: list[tuple[str, float]]) -> None:
         from matplotlib.ticker import MaxNLocator
@@ -185,7 +167,7 @@ class RelevanceDisplay:
             places,
             [length for _, length in bars],
             height=0.72,
-            color=[_FEATURE_COLOUR if place < n_named else _OTHERS_COLOUR for place in places],
+            color=[COLOUR if place < n_named else _OTHERS_COLOUR for place in places],
         )
         self.bars_ = drawn
         self.labels_ = ax.bar_label(drawn, [_percentage(length) for _, length in bars], padding=4, fontsize=9)
@@ -205,14 +187,14 @@ def _read_shares(relevance: ArrayLike) -> FloatArray:
     shares = np.asarray(relevance, dtype=np.float64)
     if shares.ndim != 1 or len(shares) == 0:
         raise ValueError(
-            f"relevance has shape {shares.shape}; one number a feature, shape (n_features,), is needed."
+            f"relevance has shape {shares.shape}; one number per feature, shape (n_features,), is needed."
         )
     total = shares.sum()
-    # Written so that NaN fails it.
-    if not (shares.min() >= 0 and (total == 0 or abs(total - 1) <= _SUM_TOLERANCE)):
+    # Written so that NaN fails.
+    if not (shares.min() >= 0 and (total == 0 or abs(total - 1) <= SUM_TOLERANCE)):
         raise ValueError(
-            f"relevance has minimum {shares.min():.3g} and sum {total:.6g}; shares, none negative, that sum "
-            "to 1 are needed (or all 0: no feature is relevant). Divide them by their sum."
+            f"relevance has minimum {shares.min():.3g} and sum {total:.6g}; nonnegative numbers that sum to "
+            "1 are needed, or all 0 if no feature is relevant. Divide them by their sum."
         )
     return shares
 
@@ -222,8 +204,8 @@ def _read_names(names: Sequence[str] | NDArray[Any] | None, n_features: int) -> 
         return [f"x{feature}" for feature in range(n_features)]
     if isinstance(names, str) or len(names) != n_features:
         raise ValueError(
-            f"names is {names!r}, of length {len(names)}; a list of {n_features} name(s) is needed, one a "
-            'feature. Pass as many as there are columns, or None for "x0", "x1" and so on.'
+            f"names is {names!r}, of length {len(names)}; a list of {n_features} name(s) is needed, one per "
+            'feature. Pass such a list, or None for "x0", "x1" and so on.'
         )
     return [str(name) for name in names]
 

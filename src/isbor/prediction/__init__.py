@@ -1,4 +1,4 @@
-"""From a fitted model to class probabilities and decisions: sparse models, their averages, bands.
+"""From a fitted model to class probabilities and decisions: sparse models, averages, credible intervals.
 
-May import `isbor.inference` and what stands below it.
+May import `isbor.inference` and the packages below it.
 """

@@ -20,14 +20,18 @@ together, so nothing depends on the order of rows.
 
 import numpy as np
 
+from isbor._core.linalg import factorise
 from isbor._core.parallel import Workers
 from isbor._core.trace import StopReason
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.evidence import Move
-from isbor.inference.mode import factorise, posterior_precision
+from isbor.inference.mode import posterior_precision
 from isbor.model.basis import Functions, RowDictionary
-from isbor.search.model import INITIAL_REACH, Recorder, SparseModel, settle, start_from
+from isbor.prediction.sparse import SparseModel, fit_weights
+from isbor.search.recorder import Recorder
+from isbor.search.settings import SolverSettings
+from isbor.search.starts import INITIAL_REACH, start_from
 
 __all__ = ["mackay_precisions", "solve_batch"]
 
@@ -49,23 +53,29 @@ def mackay_precisions(model: SparseModel) -> FloatArray:
 def solve_batch(
     rows: TrainingRows,
     dictionary: RowDictionary,
-    *,
-    max_iterations: int,
+    start: SparseModel | None,
+    settings: SolverSettings,
     workers: Workers,
     recorder: Recorder,
 ) -> tuple[SparseModel, StopReason]:
-    """Start from a function on every row, all of which together may reach as far as a start usually does."""
+    """Update all precisions until they settle.
+
+    Without a start every row has a function, scaled so that the total prior variance matches the usual start.
+    """
     everything = dictionary.basis(np.arange(len(rows)))
-    model = start_from(rows, everything, workers, reach=INITIAL_REACH / np.sqrt(len(rows)))
+    if start is None:
+        model = start_from(rows, everything, workers, reach=INITIAL_REACH / np.sqrt(len(rows)))
+    else:
+        model = start
     recorder.begin_run(model, 0.0)
-    best, vain = model, 0
-    while recorder.passes < max_iterations:
+    best, unsuccessful = model, 0
+    while recorder.passes < settings.max_iter:
         alpha = mackay_precisions(model)
         kept = _reach_of(model.functions, alpha, rows) > _NEGLIGIBLE
         if kept.all() and np.max(np.abs(np.log(alpha / model.mode.alpha)), initial=0.0) < _SETTLED:
             return model, StopReason.SETTLED
         before = model
-        model = settle(
+        model = fit_weights(
             rows,
             model.functions.take(kept),
             alpha[kept],
@@ -75,10 +85,11 @@ def solve_batch(
         )
         gone = [Move("delete", int(origin), np.inf, 0.0) for origin in before.functions.origin[~kept]]
         recorder.record_pass(everything, gone, before, model, 0.0)
-        vain = 0 if gone or model.log_evidence > best.log_evidence + _GAIN else vain + 1
+        improved = gone or model.log_evidence > best.log_evidence + _GAIN
+        unsuccessful = 0 if improved else unsuccessful + 1
         if gone or model.log_evidence > best.log_evidence:
             best = model
-        if vain == _PATIENCE:
+        if unsuccessful == _PATIENCE:
             return best, StopReason.CONVERGED
     return model, StopReason.MAX_ITER
 

@@ -12,7 +12,7 @@ rows), which then grows by a constant factor a stage: only the last passes see a
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,11 +21,14 @@ from isbor._core.trace import StopReason
 from isbor._core.types import IntArray
 from isbor.data.rows import TrainingRows
 from isbor.model.basis import RowDictionary
-from isbor.search.model import Recorder, SparseModel, resettle
-from isbor.search.passes import Terms, one_pass, shrink
+from isbor.prediction.sparse import SparseModel
+from isbor.search.passes import PassSettings, one_pass, shrink
+from isbor.search.recorder import Recorder
 from isbor.search.restarts import with_restarts
+from isbor.search.settings import SolverSettings
+from isbor.search.starts import initial_model, refit
 
-__all__ = ["GramSettings", "solve_gram"]
+__all__ = ["solve_gram"]
 
 # A stage other than the last ends when a pass raises the objective by less than this many nats.
 _ENOUGH = 1.0
@@ -33,25 +36,11 @@ _ENOUGH = 1.0
 _FREE_GROWTH_ROWS = 32_000
 
 
-@dataclass(frozen=True, slots=True)
-class GramSettings:
-    """How the solver spends its time."""
-
-    size_prior: float = 2.0  # nats a function
-    tolerance: float = 1e-2  # nats; smaller gains are not worth a move or a pass
-    max_passes: int = 1000
-    n_candidates: int = 200  # proposed in each pass
-    first_rows: int = 4000  # rows of the first stages; all levels must be among them
-    patience: int = 2  # vain restarts in a row before the search is given up
-    growth: int = 8  # factor by which the rows grow from stage to stage
-    max_functions: float = np.inf
-
-
 def solve_gram(
     rows: TrainingRows,
     dictionary: RowDictionary,
-    start: SparseModel,
-    settings: GramSettings,
+    start: SparseModel | None,
+    settings: SolverSettings,
     workers: Workers,
     recorder: Recorder,
 ) -> tuple[SparseModel, StopReason]:
@@ -61,29 +50,28 @@ def solve_gram(
     def climb(model: SparseModel, n_rows: int) -> tuple[SparseModel, bool]:
         sample = rows.head(n_rows)
         if n_rows != model.n_rows:
-            model = resettle(sample, dictionary, model, workers)
-        for terms, enough in _stages(n_rows, n_rows == len(rows), settings):
-            if terms.size_prior == settings.size_prior:
-                model = shrink(sample, model, terms, workers, recorder)
+            model = refit(sample, dictionary, model, workers)
+        for stage, enough in _stages(n_rows, n_rows == len(rows), settings):
+            if stage.size_prior == settings.size_prior:
+                model = shrink(sample, model, stage, workers, recorder)
             rise = np.inf
             while rise >= enough:
-                if recorder.passes >= settings.max_passes:
+                if recorder.passes >= settings.max_iter:
                     return model, False
                 fresh = dictionary.basis(proposals.draw(n_rows, model.functions.origin))
-                improved = one_pass(sample, model, fresh, terms, workers, recorder)
-                rise = improved.objective(terms.size_prior) - model.objective(terms.size_prior)
+                improved = one_pass(sample, model, fresh, stage, workers, recorder)
+                rise = improved.objective(stage.size_prior) - model.objective(stage.size_prior)
                 model = improved
         return model, True
 
     size = min(len(rows), settings.first_rows)
+    first = rows.head(size)
     model, finished = with_restarts(
         lambda model: climb(model, size),
-        start,
-        rows=rows.head(size),
+        initial_model(first, dictionary, workers) if start is None else start,
+        rows=first,
         dictionary=dictionary,
-        size_prior=settings.size_prior,
-        tolerance=settings.tolerance if size == len(rows) else _ENOUGH,
-        patience=settings.patience,
+        settings=settings if size == len(rows) else replace(settings, tol=_ENOUGH),
         workers=workers,
         recorder=recorder,
     )
@@ -93,14 +81,14 @@ def solve_gram(
     return model, StopReason.CONVERGED if finished else StopReason.MAX_ITER
 
 
-def _stages(n_rows: int, last: bool, settings: GramSettings) -> Iterator[tuple[Terms, float]]:
-    """Yield the terms of each stage, and the rise of the objective in a pass below which it ends."""
+def _stages(n_rows: int, last: bool, settings: SolverSettings) -> Iterator[tuple[PassSettings, float]]:
+    """Yield the settings of each stage, and the rise of the objective in a pass below which it ends."""
     if settings.size_prior > 0 and n_rows <= _FREE_GROWTH_ROWS:
-        yield Terms(0.0, _free_functions(n_rows), 0.1 * _ENOUGH), _ENOUGH
+        yield PassSettings(0.0, _free_functions(n_rows), 0.1 * _ENOUGH), _ENOUGH
     if last:
-        yield Terms(settings.size_prior, settings.max_functions, settings.tolerance), settings.tolerance
+        yield PassSettings(settings.size_prior, settings.max_vectors, settings.tol), settings.tol
     else:
-        yield Terms(settings.size_prior, settings.max_functions, 0.1 * _ENOUGH), _ENOUGH
+        yield PassSettings(settings.size_prior, settings.max_vectors, 0.1 * _ENOUGH), _ENOUGH
 
 
 def _free_functions(n_rows: int) -> int:

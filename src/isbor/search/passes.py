@@ -14,73 +14,86 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.evidence import (
-    Gaussian,
     GramModel,
     Move,
+    WeightPosterior,
     apply_move,
     best_move,
-    condition,
     gram_model,
     residual,
+    weight_posterior,
 )
 from isbor.inference.expansion import Expansion, expand, streamed
-from isbor.inference.mode import UnresolvedError, condition_thresholds
+from isbor.inference.mode import thresholds_given_weights
 from isbor.model.basis import Functions
-from isbor.search.model import Recorder, SparseModel, settle
+from isbor.prediction.sparse import SparseModel, fit_weights
+from isbor.search.recorder import Recorder
 
-__all__ = ["Terms", "make_moves", "moves_that_pay", "one_pass", "shrink"]
+__all__ = ["PassSettings", "make_moves", "moves_that_pay", "one_pass", "shrink"]
 
 # Σ and μ are refactorised when the moves have cost more digits than this.
 _DRIFT = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """On what terms a pass makes moves."""
+class PassSettings:
+    """Which moves a pass makes."""
 
     size_prior: float  # nats a unit of cost
-    max_functions: float  # no additions beyond that many
-    worthwhile: float  # gain below which a move is not made
+    max_vectors: float  # no additions beyond that many functions
+    tol: float  # gain below which a move is not made
 
 
 def one_pass(
     rows: TrainingRows,
     model: SparseModel,
     fresh: Functions,
-    terms: Terms,
+    settings: PassSettings,
     workers: Workers,
     recorder: Recorder,
+    noise_scale: FloatArray | None = None,
 ) -> SparseModel:
-    """Make the moves of one pass and record them; return the old model if none pays."""
+    """Make the moves of one pass and record them; return the old model if none pays.
+
+    `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
+    """
     candidates = model.functions.followed_by(fresh)
     weights = np.concatenate([model.mode.weights, np.zeros(len(fresh))])
-    expansion = expand(rows, streamed(rows, candidates), weights, model.mode.thresholds, workers)
+    expansion = expand(rows, streamed(rows, candidates), weights, model.mode.thresholds, workers, noise_scale)
 
-    def settle_at(after: Gaussian) -> SparseModel:
+    def model_after(after: WeightPosterior) -> SparseModel:
         weights, thresholds = _starting_point(expansion, after)
-        return settle(rows, candidates.take(after.active), after.alpha, weights, thresholds, workers)
+        functions = candidates.take(after.active)
+        return fit_weights(rows, functions, after.alpha, weights, thresholds, workers, noise_scale)
 
     try:
-        moves, moved = moves_that_pay(expansion, candidates.cost, model, terms, settle_at)
+        moves, moved = moves_that_pay(expansion, candidates.cost, model, settings, model_after)
     except UnresolvedError:  # the model itself is at the edge of what arithmetic resolves: leave it
         moves, moved = [], model
-    recorder.record_pass(candidates, moves, model, moved, terms.size_prior)
+    recorder.record_pass(candidates, moves, model, moved, settings.size_prior)
     return moved
 
 
 def shrink(
-    rows: TrainingRows, model: SparseModel, terms: Terms, workers: Workers, recorder: Recorder
+    rows: TrainingRows,
+    model: SparseModel,
+    settings: PassSettings,
+    workers: Workers,
+    recorder: Recorder,
+    noise_scale: FloatArray | None = None,
 ) -> SparseModel:
     """Raise the size prior until the model has no more functions than it may, and lower it again."""
     nothing = model.functions.take(slice(0))
-    price = max(terms.size_prior, 1.0)
-    while len(model) > terms.max_functions:
+    price = max(settings.size_prior, 1.0)
+    while len(model) > settings.max_vectors:
         price *= 1.3
-        model = one_pass(rows, model, nothing, replace(terms, size_prior=price), workers, recorder)
+        dearer = replace(settings, size_prior=price)
+        model = one_pass(rows, model, nothing, dearer, workers, recorder, noise_scale)
     return model
 
 
@@ -88,23 +101,23 @@ def moves_that_pay(
     expansion: Expansion,
     cost: FloatArray,
     model: SparseModel,
-    terms: Terms,
-    settle_at: Callable[[Gaussian], SparseModel],
+    settings: PassSettings,
+    model_after: Callable[[WeightPosterior], SparseModel],
 ) -> tuple[list[Move], SparseModel]:
     """Return moves after which the recomputed objective is no lower, and the model after them."""
     n_active = len(model)
     quadratic = gram_model(expansion)
-    before = condition(quadratic, np.arange(n_active), model.mode.alpha)
-    price = terms.size_prior * cost
-    max_additions = min(max(10, n_active), terms.max_functions - n_active)
+    before = weight_posterior(quadratic, np.arange(n_active), model.mode.alpha)
+    price = settings.size_prior * cost
+    max_additions = min(max(10, n_active), settings.max_vectors - n_active)
     max_moves = 100 + 10 * len(expansion.weights)
     while max_moves:
-        after, moves = make_moves(quadratic, before, price, terms.worthwhile, max_moves, max_additions)
+        after, moves = make_moves(quadratic, before, price, settings.tol, max_moves, max_additions)
         if not moves:
             break
         try:
-            moved = settle_at(after)
-            if moved.objective(terms.size_prior) >= model.objective(terms.size_prior):
+            moved = model_after(after)
+            if moved.objective(settings.size_prior) >= model.objective(settings.size_prior):
                 return moves, moved
         except UnresolvedError:
             pass
@@ -114,23 +127,23 @@ def moves_that_pay(
 
 def make_moves(
     quadratic: GramModel,
-    state: Gaussian,
+    state: WeightPosterior,
     price: FloatArray,
-    worthwhile: float,
+    tol: float,
     max_moves: int,
     max_additions: float,
-) -> tuple[Gaussian, list[Move]]:
-    """Make the best move again and again, while it is worthwhile."""
+) -> tuple[WeightPosterior, list[Move]]:
+    """Make the best move again and again, while it gains at least `tol`."""
     moves: list[Move] = []
     additions_left = max_additions
     while len(moves) < max_moves:
-        move = best_move(state, quadratic.floor, price=price, may_add=additions_left > 0)
-        if move is None or move.gain < worthwhile:
+        move = best_move(state, quadratic.floor, penalty=price, may_add=additions_left > 0)
+        if move is None or move.gain < tol:
             break
         after = apply_move(quadratic, state, move)
         if residual(quadratic, after) > _DRIFT:
             try:
-                after = condition(quadratic, after.active, after.alpha)
+                after = weight_posterior(quadratic, after.active, after.alpha)
             except UnresolvedError:
                 break
         state = after
@@ -139,10 +152,10 @@ def make_moves(
     return state, moves
 
 
-def _starting_point(expansion: Expansion, after: Gaussian) -> tuple[FloatArray, FloatArray]:
+def _starting_point(expansion: Expansion, after: WeightPosterior) -> tuple[FloatArray, FloatArray]:
     """Return where the quadratic model sees the new mode, or as far that way as thresholds stay ordered."""
     here = np.zeros_like(expansion.weights)
     here[after.active] = after.mean
-    thresholds, step = condition_thresholds(expansion, here)
+    thresholds, step = thresholds_given_weights(expansion, here)
     start = expansion.weights[after.active]
     return start + step * (after.mean - start), thresholds

@@ -9,16 +9,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from isbor._core.linalg import UnresolvedError, factorise
 from isbor._core.parallel import Workers
 from isbor._core.trace import StopReason
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
-from isbor.inference.evidence import Gaussian, Move, best_move, rounding_floor
-from isbor.inference.mode import UnresolvedError, factorise, posterior_precision
+from isbor.inference.evidence import Move, WeightPosterior, best_move, rounding_floor
+from isbor.inference.mode import posterior_precision
 from isbor.model.basis import Functions, RowDictionary
-from isbor.model.likelihood import edges, ordinal_probit
-from isbor.search.model import Recorder, SparseModel, settle
+from isbor.model.likelihood import edges, ordinal_probit, scatter_edges
+from isbor.prediction.sparse import SparseModel, fit_weights
+from isbor.search.recorder import Recorder
 from isbor.search.restarts import with_restarts
+from isbor.search.settings import SolverSettings
+from isbor.search.starts import initial_model
 
 __all__ = ["solve_sequential"]
 
@@ -30,26 +34,24 @@ class _Dense:
     rows: TrainingRows
     phi: FloatArray  # (N, N)
 
-    def posterior(self, model: SparseModel) -> tuple[Gaussian, FloatArray]:
+    def posterior(self, model: SparseModel) -> tuple[WeightPosterior, FloatArray]:
         """Return Σ, μ, S and Q at the mode by their definitions, and the floor of S."""
         y, v = self.rows.y, self.rows.weight
         cuts = edges(model.mode.thresholds)
         active = self.phi[:, model.functions.origin]
-        terms = ordinal_probit(active @ model.mode.weights, cuts[y], cuts[y + 1])
+        at = ordinal_probit(active @ model.mode.weights, cuts[y], cuts[y + 1])
         # -∂² ln p/∂f∂θ for θ = (active weights, thresholds), row by row.
         t = len(model.mode.thresholds)
         mixed = np.zeros((len(y), t + 2))
-        row = np.arange(len(y))
-        mixed[row, y] = -terms.lower_curvature
-        mixed[row, y + 1] = -terms.upper_curvature
-        towards = np.hstack([terms.curvature[:, None] * active, mixed[:, 1:-1]])
+        scatter_edges(mixed, y, -at.lower_curvature, -at.upper_curvature)
+        towards = np.hstack([at.curvature[:, None] * active, mixed[:, 1:-1]])
         cross = self.phi.T @ (v[:, None] * towards)
         covariance = factorise(posterior_precision(model.mode)).inverse()
-        square = (v * terms.curvature) @ self.phi**2
+        square = (v * at.curvature) @ self.phi**2
         sparsity = square - np.einsum("ij,jk,ik->i", cross, covariance, cross, optimize=True)
-        quality = self.phi.T @ (v * terms.score)
+        quality = self.phi.T @ (v * at.slope)
         m = len(model.functions.origin)
-        state = Gaussian(
+        state = WeightPosterior(
             model.functions.origin,
             model.mode.alpha,
             covariance[:m, :m],
@@ -57,43 +59,52 @@ class _Dense:
             sparsity,
             quality,
         )
-        return state, rounding_floor(square, float(v @ terms.curvature))
+        return state, rounding_floor(square, float(v @ at.curvature))
 
 
 def solve_sequential(
     rows: TrainingRows,
     dictionary: RowDictionary,
-    start: SparseModel,
-    *,
-    size_prior: float,
-    tolerance: float,
-    patience: int,
-    max_moves: int,
+    start: SparseModel | None,
+    settings: SolverSettings,
     workers: Workers,
     recorder: Recorder,
 ) -> tuple[SparseModel, StopReason]:
     """Make the best move, find the new mode, and so on while the objective rises."""
+    size_prior = settings.size_prior
     candidates = dictionary.basis(np.arange(len(rows)))
     dense = _Dense(rows, candidates(rows.X))
 
+    def step(model: SparseModel, price: float) -> SparseModel | None:
+        may_add = len(model) < settings.max_vectors
+        moved = _best_that_rises(dense, candidates, model, price, settings.tol, may_add, workers)
+        if moved is None:
+            return None
+        move, after = moved
+        recorder.record_pass(candidates, [move], model, after, price)
+        return after
+
     def climb(model: SparseModel) -> tuple[SparseModel, bool]:
-        while recorder.passes < max_moves:
-            moved = _best_that_rises(dense, candidates, model, size_prior, tolerance, workers)
-            if moved is None:
+        price = max(size_prior, 1.0)
+        while len(model) > settings.max_vectors:  # raise the size prior until the model is small enough
+            after = step(model, price)
+            if after is None:
+                price *= 1.3
+            else:
+                model = after
+        while recorder.passes < settings.max_iter:
+            after = step(model, size_prior)
+            if after is None:
                 return model, True
-            move, after = moved
-            recorder.record_pass(candidates, [move], model, after, size_prior)
             model = after
         return model, False
 
     model, finished = with_restarts(
         climb,
-        start,
+        initial_model(rows, dictionary, workers) if start is None else start,
         rows=rows,
         dictionary=dictionary,
-        size_prior=size_prior,
-        tolerance=tolerance,
-        patience=patience,
+        settings=settings,
         workers=workers,
         recorder=recorder,
     )
@@ -105,15 +116,16 @@ def _best_that_rises(
     candidates: Functions,
     model: SparseModel,
     size_prior: float,
-    tolerance: float,
+    tol: float,
+    may_add: bool,
     workers: Workers,
 ) -> tuple[Move, SparseModel] | None:
     """Return the best move by the quadratic model that raises the recomputed objective as well."""
     state, floor = dense.posterior(model)
     excluded: set[int] = set()
     while True:
-        move = best_move(state, floor, price=size_prior, excluded=excluded)
-        if move is None or move.gain < tolerance:
+        move = best_move(state, floor, penalty=size_prior, excluded=excluded, may_add=may_add)
+        if move is None or move.gain < tol:
             return None
         try:
             after = _after(dense.rows, candidates, model, move, workers)
@@ -136,4 +148,4 @@ def _after(
         functions = functions.followed_by(candidates.take(np.array([move.candidate])))
         alpha = np.append(alpha, move.alpha)
         weights = np.append(weights, before if before.size else 0.0)
-    return settle(rows, functions, alpha, weights, model.mode.thresholds, workers)
+    return fit_weights(rows, functions, alpha, weights, model.mode.thresholds, workers)

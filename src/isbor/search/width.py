@@ -13,10 +13,13 @@ from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Step
 from isbor.data.rows import TrainingRows
 from isbor.model.basis import RowDictionary
-from isbor.search.gram import GramSettings, solve_gram
-from isbor.search.model import Recorder, SparseModel, initial_model, resettle
+from isbor.prediction.sparse import SparseModel
+from isbor.search.gram import solve_gram
+from isbor.search.recorder import Recorder
+from isbor.search.settings import SolverSettings
+from isbor.search.starts import refit
 
-__all__ = ["Chosen", "WidthTrial", "choose_width"]
+__all__ = ["ChosenWidth", "WidthTrial", "choose_width"]
 
 _COARSE_ROWS = 1500
 _FINE_ROWS = 4000
@@ -41,7 +44,7 @@ class WidthTrial:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenWidth:
     """A width, the model it led to, and the steps that led there."""
 
     gamma: float
@@ -53,34 +56,29 @@ class Chosen:
 def choose_width(
     rows: TrainingRows,
     n_features: int,
-    settings: GramSettings,
+    settings: SolverSettings,
     workers: Workers,
     callback: Callback | None = None,
-) -> tuple[Chosen, tuple[WidthTrial, ...]]:
+) -> tuple[ChosenWidth, tuple[WidthTrial, ...]]:
     """Return the best width with a model to start from, and all that was tried.
 
     `n_features` counts the features that vary.
     """
     trials: list[WidthTrial] = []
 
-    def attempt(sample: TrainingRows, k: int, start: Chosen | None) -> Chosen:
+    def attempt(sample: TrainingRows, k: int, start: ChosenWidth | None) -> ChosenWidth:
         gamma = 2.0 ** (1 + k / 2) / n_features
         dictionary = RowDictionary(rows, gamma)
-        earlier = start.steps if start else ()
-        if start:
-            model = resettle(sample, dictionary, start.model, workers)
-        else:
-            model = initial_model(sample, dictionary, workers)
-        recorder = Recorder("width", rows.source, callback, earlier)
-        model, _ = solve_gram(sample, dictionary, model, settings, workers, recorder)
+        begin = refit(sample, dictionary, start.model, workers) if start else None
+        recorder = Recorder("width", rows.source, callback, start.steps if start else ())
+        model, _ = solve_gram(sample, dictionary, begin, settings, workers, recorder)
         objective = model.objective(settings.size_prior)
         trials.append(WidthTrial(gamma, model.log_evidence, objective, len(model), len(sample)))
-        return Chosen(gamma, model, objective, (*earlier, *recorder.steps))
+        return ChosenWidth(gamma, model, objective, recorder.all_steps)
 
-    n_levels = int(rows.y.max()) + 1
     settings = replace(settings, first_rows=len(rows), patience=0)
-    sample = rows.head(max(_COARSE_ROWS, 4 * n_levels))
-    found: dict[int, Chosen] = {}
+    sample = rows.head(rows.prefix_size(_COARSE_ROWS))
+    found: dict[int, ChosenWidth] = {}
     for widths, margin, patience in (
         (_COARSE_GRID[_START:], _CLEARLY_WORSE, 2),
         (_COARSE_GRID[_START - 1 :: -1], 0.0, 1),
@@ -94,7 +92,7 @@ def choose_width(
                 break
 
     if len(sample) < len(rows):
-        sample = rows.head(max(_FINE_ROWS, 4 * n_levels))
+        sample = rows.head(rows.prefix_size(_FINE_ROWS))
         found = {best: attempt(sample, best, found[best])}
     # More rows can bear a narrower width, so that way first; each way while the objective rises.
     for step in (2, -2, 1, -1):

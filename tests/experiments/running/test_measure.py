@@ -145,7 +145,7 @@ def test_metrics_are_those_of_the_fitted_model():
     assert (found.task, found.model, found.split) == ("saddle", "isbor-evidence", 2)
     assert (found.status, found.n_train, found.n_test) == ("ok", 160, 80)
     assert found.vectors == len(model.relevance_vectors_)
-    assert found.parameters == {"kind": "rbf", "gamma": model.gamma_}
+    assert found.parameters == {"basis": "rbf", "gamma": model.gamma_}
     svor = measure(job(Model("svor", "SVOR", "isbor:SVOR", {"probability": False}), split=2))
     assert svor.vectors == len(SVOR(probability=False).fit(X, y).support_) > 0
     assert "rps" not in svor.metrics

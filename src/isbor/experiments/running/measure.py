@@ -150,7 +150,7 @@ def kept_vectors(estimator: Any) -> int | None:
 
 def _learned(estimator: Any) -> dict[str, Any]:
     """Return what the model chose within the fit, if it is a string or a number."""
-    learned = {"kind": getattr(estimator, "kind_", None), "gamma": getattr(estimator, "gamma_", None)}
+    learned = {"basis": getattr(estimator, "basis_", None), "gamma": getattr(estimator, "gamma_", None)}
     return {
         name: value if isinstance(value, str) else float(value)
         for name, value in learned.items()

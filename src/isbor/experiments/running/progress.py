@@ -1,7 +1,7 @@
 """Progress of a run: a live table in a terminal, else a line for each job."""
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
@@ -66,6 +66,7 @@ class LiveProgress:
         self._console = console
         self._working: dict[str, float] = {}  # start times
         self._jobs = {job.key: job for job in experiment.jobs()}
+        self._splits = Counter((job.task.name, job.model.name) for job in self._jobs.values())
         self._records = {key: record for key, record in records.items() if key in self._jobs}
         self._bar = Progress(
             TextColumn("jobs"),
@@ -133,7 +134,7 @@ class LiveProgress:
         for task in experiment.tasks[:_MOST_ROWS]:
             places = [(task.name, model.name) for model in experiment.models]
             table.add_row(
-                Text(task.title), *(self._place(marks[place], place in at_work) for place in places)
+                Text(task.title), *(self._place(place, marks[place], place in at_work) for place in places)
             )
         if len(experiment.tasks) > _MOST_ROWS:
             table.add_row(f"and {len(experiment.tasks) - _MOST_ROWS} more")
@@ -144,15 +145,15 @@ class LiveProgress:
         ]
         return Group(table, Text(), self._bar, Text("\n".join(now), style="dim"))
 
-    def _place(self, found: list[Record], at_work: bool) -> Text:
+    def _place(self, place: tuple[str, str], found: list[Record], at_work: bool) -> Text:
         """Return the splits done by a model on a task, unfinished runs in red."""
         text = Text()
         if at_work:
             text.append("▸ ", style="yellow")
         n_lost = sum(not record.ok for record in found)
         n_ok = len(found) - n_lost
-        complete = len(found) == self._experiment.splits
-        text.append(f"{n_ok}/{self._experiment.splits}", style="green" if complete and not n_lost else "")
+        complete = len(found) == self._splits[place]
+        text.append(f"{n_ok}/{self._splits[place]}", style="green" if complete and not n_lost else "")
         if n_lost:
             text.append(f" –{n_lost}", style="red")
         return text

@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import columns_of, expand
 from isbor.inference.gradient import EvidenceGradient, evidence_gradient
-from isbor.inference.mode import Mode, UnresolvedError, find_mode, log_evidence
+from isbor.inference.mode import Mode, find_mode, log_evidence
 from isbor.model.basis import Functions
-from isbor.search.model import SparseModel, settle
+from isbor.prediction.sparse import SparseModel, fit_weights
 
 __all__ = ["move_functions", "share_metric", "typical_widths"]
 
@@ -40,8 +41,17 @@ def typical_widths(functions: Functions) -> FloatArray:
     return np.minimum(width, 2.0)
 
 
-def move_functions(rows: TrainingRows, model: SparseModel, max_steps: int, workers: Workers) -> SparseModel:
-    """Return the model with better centres, metrics and precisions, or as it was."""
+def move_functions(
+    rows: TrainingRows,
+    model: SparseModel,
+    max_steps: int,
+    workers: Workers,
+    noise_scale: FloatArray | None = None,
+) -> SparseModel:
+    """Return the model with better centres, metrics and precisions, or as it was.
+
+    `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
+    """
     functions = model.functions
     used = functions.metric != 0.0
     scales = used & ~functions.ramp[:, None]
@@ -66,7 +76,7 @@ def move_functions(rows: TrainingRows, model: SparseModel, max_steps: int, worke
             ]
         )
 
-    return _climb(rows, model, apply, pull_back, int(ends[-1]), max_steps, workers)
+    return _climb(rows, model, apply, pull_back, int(ends[-1]), max_steps, workers, noise_scale)
 
 
 def share_metric(
@@ -111,6 +121,7 @@ def _climb(
     n_parameters: int,
     max_steps: int,
     workers: Workers,
+    noise_scale: FloatArray | None = None,
 ) -> SparseModel:
     """Raise the log evidence in the parameters that `apply` turns into functions, and in ln α."""
     if not len(model) or not n_parameters:
@@ -125,14 +136,14 @@ def _climb(
         columns = columns_of(rows, functions, workers)
         try:
             mode: Mode = find_mode(
-                lambda w, b: replace(expand(rows, columns, w, b, workers), held_precision=beta),
+                lambda w, b: replace(expand(rows, columns, w, b, workers, noise_scale), held_precision=beta),
                 alpha,
                 latest.weights,
                 latest.thresholds,
-                tolerance=1e-2,
+                tol=1e-2,
             )
             evidence = log_evidence(mode)
-            gradient = evidence_gradient(rows, functions, columns, mode, workers)
+            gradient = evidence_gradient(rows, functions, columns, mode, workers, noise_scale)
         except UnresolvedError:
             return _REFUSED, np.zeros_like(p)
         latest.weights, latest.thresholds = mode.weights, mode.thresholds
@@ -147,13 +158,14 @@ def _climb(
     )
     p = best.x
     try:
-        moved = settle(
+        moved = fit_weights(
             rows,
             apply(p[:n_parameters]).centred_on(rows),
             model.mode.alpha * np.exp(p[n_parameters:]),
             latest.weights,
             latest.thresholds,
             workers,
+            noise_scale,
         )
     except UnresolvedError:
         return model

@@ -14,22 +14,23 @@ import numpy as np
 from isbor._core.parallel import Workers
 from isbor._core.types import IntArray
 from isbor.data.rows import TrainingRows
-from isbor.model.basis import column_effort
+from isbor.model.basis import column_costs
+from isbor.prediction.sparse import SparseModel
 from isbor.search.adaptive.proposals import Proposals
-from isbor.search.adaptive.search import MixedSettings, solve_mixed
-from isbor.search.model import Recorder, SparseModel
+from isbor.search.adaptive.search import AdaptiveSettings, search_functions
+from isbor.search.recorder import Recorder
 
-__all__ = ["solve_committee"]
+__all__ = ["search_committee"]
 
 # The members are found in parallel if rows are so many that threads do not wait for each other, and not so
 # many that a pass by itself keeps all threads busy.
 _TOGETHER_ROWS = range(4000, 32_000)
 
 
-def solve_committee(
+def search_committee(
     rows: TrainingRows,
     feature: IntArray,
-    settings: MixedSettings,
+    settings: AdaptiveSettings,
     seeds: Sequence[np.random.SeedSequence],
     recorders: Sequence[Recorder],
     workers: Workers,
@@ -38,9 +39,9 @@ def solve_committee(
     """Return a model for each recorder, found from a start of its own: the given one, or a random one."""
 
     def member(k: int, workers: Workers) -> SparseModel:
-        proposals = Proposals(np.random.default_rng(seeds[k]), feature, column_effort(rows))
+        proposals = Proposals(np.random.default_rng(seeds[k]), feature, column_costs(rows))
         start = starts[k] if k < len(starts) else None
-        return solve_mixed(rows, proposals, settings, workers, recorders[k], start)
+        return search_functions(rows, proposals, settings, workers, recorders[k], start)
 
     everyone = range(len(recorders))
     if workers.n_threads == 1 or len(recorders) == 1 or len(rows) not in _TOGETHER_ROWS:

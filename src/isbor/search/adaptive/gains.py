@@ -21,17 +21,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
+from isbor._core.linalg import factorise
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, SingleArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import columns_of, expand
-from isbor.inference.mode import Mode, factorise, posterior_precision
+from isbor.inference.mode import Mode, posterior_precision
 from isbor.model.basis import Functions, monomials
-from isbor.model.likelihood import edges, ordinal_probit
+from isbor.model.likelihood import edges, ordinal_probit, scatter_edges
+from isbor.prediction.sparse import SparseModel
 from isbor.search.adaptive.ascent import typical_widths
-from isbor.search.model import SparseModel
 
 __all__ = ["Directions", "Gains", "best_candidates"]
 
@@ -68,8 +68,8 @@ class Directions:
     @classmethod
     def of(cls, gains: "Gains") -> "Directions":
         """Take them from what the gain of any function depends on."""
-        d = len(gains.terms) // 2
-        columns = gains.terms[d : 2 * d].astype(np.float64)
+        d = len(gains.powers) // 2
+        columns = gains.powers[d : 2 * d].astype(np.float64)
         columns -= (columns @ gains.share)[:, None]
         explained = columns @ gains.explained.T
         sparsity = (columns * gains.curvature) @ columns.T - explained @ explained.T
@@ -96,46 +96,54 @@ class Directions:
 class Gains:
     """What the gain of a function depends on, at the rows of a sample; in single precision."""
 
-    terms: SingleArray  # (2d + 1, n), the rows' (x², x, 1)
+    powers: SingleArray  # (2d + 1, n), the rows' (x², x, 1)
     explained: SingleArray  # (M + r - 1, n), Σ^½ Bᵀ
     delta: SingleArray  # (n,) δ
     curvature: SingleArray  # (n,) H
     share: SingleArray  # (n,) weights of the rows, summing to one
 
     @classmethod
-    def of(cls, rows: TrainingRows, n_sample: int, model: SparseModel, workers: Workers) -> "Gains":
-        """Take it at a stratified sample of rows, which stands for all."""
+    def of(
+        cls,
+        rows: TrainingRows,
+        n_sample: int,
+        model: SparseModel,
+        workers: Workers,
+        noise_scale: FloatArray | None = None,
+    ) -> "Gains":
+        """Take it at a stratified sample of rows, which stands for all.
+
+        `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
+        """
+        scale = None if noise_scale is None else noise_scale[:n_sample]
         sample = rows.head(n_sample)
         weight = sample.weight * (rows.weight.sum() / sample.weight.sum())
         sample = replace(sample, weight=weight)
         mode, functions = model.mode, model.functions
         columns = columns_of(sample, functions, workers)
-        expansion = expand(sample, columns, mode.weights, mode.thresholds, workers)
+        expansion = expand(sample, columns, mode.weights, mode.thresholds, workers, scale)
         beta = mode.expansion.threshold_precision
         at_sample = Mode(mode.alpha, replace(expansion, held_precision=beta))
         factor = factorise(posterior_precision(at_sample))
         phi = columns(slice(None))
         y, t = sample.y, len(mode.thresholds)
         cuts = edges(mode.thresholds)
-        terms = ordinal_probit(phi @ mode.weights, cuts[y], cuts[y + 1], scale=sample.noise)
-        curvature = weight * terms.curvature
+        at = ordinal_probit(phi @ mode.weights, cuts[y], cuts[y + 1], scale=scale)
+        curvature = weight * at.curvature
         mixed = np.zeros((len(y), t + 2))
-        row = np.arange(len(y))
-        mixed[row, y] = -weight * terms.lower_curvature
-        mixed[row, y + 1] = -weight * terms.upper_curvature
+        scatter_edges(mixed, y, -weight * at.lower_curvature, -weight * at.upper_curvature)
         towards = np.hstack([curvature[:, None] * phi, mixed[:, 1:-1]])
         prior = np.concatenate([mode.alpha, np.full(t, beta)])
         slope = expansion.gradient - prior * np.concatenate([mode.weights, mode.thresholds])
-        delta = weight * terms.score - towards @ factor.solve(slope)
-        root = solve_triangular(factor.lower, np.diag(factor.scale), lower=True)
-        parts = (monomials(sample.X), root @ towards.T, delta, curvature, weight / weight.sum())
+        delta = weight * at.slope - towards @ factor.solve(slope)
+        parts = (monomials(sample.X), factor.whitening() @ towards.T, delta, curvature, weight / weight.sum())
         return cls(*(part.astype(np.float32) for part in parts))
 
     def values(self, functions: Functions, workers: Workers) -> FloatArray:
         """Return the gain of adding each function alone, (m,); below zero where it would not be added."""
 
         def batch(part: slice) -> SingleArray:
-            return _gain(self._ratio(functions.take(part).at(self.terms)).x)
+            return _gain(self._ratio(functions.take(part).at(self.powers)).x)
 
         return np.concatenate([np.zeros(0), *workers.map(batch, _batches(len(functions)))])
 
@@ -144,11 +152,11 @@ class Gains:
 
         def batch(part: slice) -> tuple[SingleArray, SingleArray]:
             of_part = functions.take(part)
-            values = of_part.at(self.terms)
+            values = of_part.at(self.powers)
             slopes = of_part.slopes(values)
             ratio = self._ratio(values)
             slopes *= self._by_value(ratio)
-            return _gain(ratio.x), slopes @ self.terms.T
+            return _gain(ratio.x), slopes @ self.powers.T
 
         parts = list(workers.map(batch, _batches(len(functions))))
         by_coefficient = np.concatenate([part[1] for part in parts]).astype(np.float64)

@@ -37,7 +37,7 @@ class Proposals:
 
     random: np.random.Generator
     feature: IntArray  # (d,) the feature that each column belongs to
-    effort: FloatArray  # (d,) what each column counts in the cost of a function
+    column_costs: FloatArray  # (d,) see `isbor.model.basis.column_costs`
 
     def fresh(self, rows: TrainingRows, count: int) -> Functions:
         """Return functions centred on rows, on a few features each."""
@@ -62,7 +62,7 @@ class Proposals:
         random = self.random
         starts = self._starts
         most = len(rows) // _ROWS_A_FEATURE
-        level = self.effort < 1.0
+        level = self.column_costs < 1.0
         columns = self._levels(rows, count) | level
         strength = np.maximum.reduceat(directions.strength, starts)
         # The features with the lowest keys are a random sample without replacement, by strength.
@@ -108,7 +108,12 @@ class Proposals:
         new_scale = 2.0 ** random.uniform(-5, 2, n)
         metric[take, column[take]] = np.where(parents.ramp, new_tilt, new_scale)[take]
         return Functions(
-            centres, metric, parents.ramp, np.zeros(n), parents.origin, adaptive_cost(metric, self.effort)
+            centres,
+            metric,
+            parents.ramp,
+            np.zeros(n),
+            parents.origin,
+            adaptive_cost(metric, self.column_costs),
         )
 
     def _levels(self, rows: TrainingRows, count: int) -> NDArray[np.bool_]:
@@ -140,5 +145,10 @@ class Proposals:
     ) -> Functions:
         metric = np.where(used, metric, 0.0)
         return Functions(
-            rows.X[origin], metric, ramp, np.zeros(len(origin)), origin, adaptive_cost(metric, self.effort)
+            rows.X[origin],
+            metric,
+            ramp,
+            np.zeros(len(origin)),
+            origin,
+            adaptive_cost(metric, self.column_costs),
         )

@@ -23,25 +23,29 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
+from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
-from isbor.inference.mode import UnresolvedError
-from isbor.inference.noise import fit_noise, with_noise
+from isbor.inference.noise import fit_noise, noise_scale_at_rows
+from isbor.model.basis import Functions
+from isbor.prediction.sparse import SparseModel, fit_weights
 from isbor.search.adaptive.ascent import move_functions
 from isbor.search.adaptive.gains import Directions, Gains, best_candidates
 from isbor.search.adaptive.proposals import Proposals
-from isbor.search.model import INITIAL_FUNCTIONS, Recorder, SparseModel, settle, start_from
-from isbor.search.passes import Terms, one_pass, shrink
+from isbor.search.passes import PassSettings, one_pass, shrink
+from isbor.search.recorder import Recorder
+from isbor.search.starts import INITIAL_FUNCTIONS, start_from
 
-__all__ = ["MixedSettings", "solve_mixed"]
+__all__ = ["AdaptiveSettings", "search_functions"]
 
 
 @dataclass(frozen=True, slots=True)
-class MixedSettings:
-    """How the solver spends its time."""
+class AdaptiveSettings:
+    """How the search spends its time."""
 
     size_prior: float = 2.0  # nats a unit of cost
-    max_functions: float = np.inf
+    max_vectors: float = np.inf
     first_rows: int = 2000  # rows of the first stage; all levels must be among them
     growth: int = 8  # factor by which the rows grow from stage to stage
     moving_rows: int = 32_000  # functions are moved on at most that many rows
@@ -58,14 +62,14 @@ class MixedSettings:
     # A round that raises the objective by less than this share, or this many nats, is the last.
     enough: float = 1e-3
     enough_nats: float = 2.0
-    worthwhile: float = 0.1  # nats; a smaller gain is not worth a move
+    tol: float = 0.1  # nats; a smaller gain is not worth a move
     varying_noise: bool = True
 
 
-def solve_mixed(
+def search_functions(
     rows: TrainingRows,
     proposals: Proposals,
-    settings: MixedSettings,
+    settings: AdaptiveSettings,
     workers: Workers,
     recorder: Recorder,
     start: SparseModel | None = None,
@@ -77,75 +81,92 @@ def solve_mixed(
     size = settings.first_rows if start is None else min(settings.growth * start.n_rows, settings.moving_rows)
     size = size if len(rows) >= 2 * size else len(rows)
     sample = rows.head(size)
+    at_price = PassSettings(settings.size_prior, settings.max_vectors, settings.tol)
     if start is None:
-        model = start_from(sample, proposals.fresh(sample, INITIAL_FUNCTIONS).centred_on(rows), workers)
+        functions = proposals.fresh(sample, INITIAL_FUNCTIONS).centred_on(rows)
+        state = _State(sample, start_from(sample, functions, workers), None)
     else:
-        sample, model = _on(sample, start, workers)
-    terms = Terms(settings.size_prior, settings.max_functions, settings.worthwhile)
-    recorder.begin_run(model, terms.size_prior)
+        state = _State.of(sample, start, workers)
+    recorder.begin_run(state.model, settings.size_prior)
     while True:
         n_rounds = settings.max_rounds if size == len(rows) else settings.first_rounds
         n_rounds = n_rounds if size <= settings.moving_rows else 1
-        model = shrink(sample, model, terms, workers, recorder)
-        best = model
+        state = state.shrunk(at_price, workers, recorder)
+        best = state.model
         for _ in range(n_rounds):
-            before = model.objective(terms.size_prior)
-            model = _round(sample, model, proposals, terms, settings, workers, recorder)
-            rise = model.objective(terms.size_prior) - before
+            before = state.model.objective(settings.size_prior)
+            state = _round(state, proposals, at_price, settings, workers, recorder)
+            rise = state.model.objective(settings.size_prior) - before
             if settings.varying_noise:
                 try:
-                    sample, model = _with_noise(sample, model, terms, settings, workers, recorder)
+                    state = _with_new_noise(state, settings, workers, recorder)
                 except UnresolvedError:  # noise took the curvature from rows that told functions apart
                     break
-            best = max(best, model, key=lambda found: found.objective(terms.size_prior))
+            best = max(best, state.model, key=lambda found: found.objective(settings.size_prior))
             if rise < max(settings.enough * abs(before), settings.enough_nats):
                 break
         if size == len(rows):
             return best
         size = min(len(rows), size * settings.growth)
-        sample = rows.head(size)
-        sample, model = _on(sample, best, workers)
+        state = _State.of(rows.head(size), best, workers)
 
 
-def _on(sample: TrainingRows, model: SparseModel, workers: Workers) -> tuple[TrainingRows, SparseModel]:
-    """Return rows with the noise of the model, and the model at its mode on them."""
-    mode, functions, noise = model.mode, model.functions.centred_on(sample), model.noise_weights
-    sample = with_noise(sample, functions, noise, workers)
-    settled = settle(sample, functions, mode.alpha, mode.weights, mode.thresholds, workers)
-    return sample, replace(settled, noise_weights=noise)
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The rows of a stage, the model at its mode on them, and the noise that is taken as given."""
+
+    rows: TrainingRows
+    model: SparseModel
+    noise_scale: FloatArray | None  # (n,) standard deviation of each row's noise; None means 1
+
+    @classmethod
+    def of(cls, rows: TrainingRows, model: SparseModel, workers: Workers) -> "_State":
+        """Return the state of a model of other rows, or of one with other noise."""
+        mode, functions, noise_weights = model.mode, model.functions.centred_on(rows), model.noise_weights
+        noise_scale = noise_scale_at_rows(rows, functions, noise_weights, workers)
+        fitted = fit_weights(rows, functions, mode.alpha, mode.weights, mode.thresholds, workers, noise_scale)
+        return cls(rows, replace(fitted, noise_weights=noise_weights), noise_scale)
+
+    def after_pass(
+        self, fresh: Functions, settings: PassSettings, workers: Workers, recorder: Recorder
+    ) -> "_State":
+        """Return the state after a pass with some functions on offer."""
+        model = one_pass(self.rows, self.model, fresh, settings, workers, recorder, self.noise_scale)
+        return replace(self, model=model)
+
+    def shrunk(self, settings: PassSettings, workers: Workers, recorder: Recorder) -> "_State":
+        """Return the state with no more functions than the settings allow."""
+        model = shrink(self.rows, self.model, settings, workers, recorder, self.noise_scale)
+        return replace(self, model=model)
 
 
-def _with_noise(
-    sample: TrainingRows,
-    model: SparseModel,
-    terms: Terms,
-    settings: MixedSettings,
-    workers: Workers,
-    recorder: Recorder,
-) -> tuple[TrainingRows, SparseModel]:
+def _with_new_noise(
+    state: _State, settings: AdaptiveSettings, workers: Workers, recorder: Recorder
+) -> _State:
     """Fit the noise to the score, and the score to the noise."""
-    noise = fit_noise(sample.head(settings.moving_rows), model.functions, model.mode, workers)
-    sample, moved = _on(sample, replace(model, noise_weights=noise), workers)
-    recorder.record_whole("noise", model, moved, terms.size_prior)
-    return sample, moved
+    model = state.model
+    noise_weights = fit_noise(state.rows.head(settings.moving_rows), model.functions, model.mode, workers)
+    after = _State.of(state.rows, replace(model, noise_weights=noise_weights), workers)
+    recorder.record_whole("noise", model, after.model, settings.size_prior)
+    return after
 
 
 def _round(
-    sample: TrainingRows,
-    model: SparseModel,
+    state: _State,
     proposals: Proposals,
-    terms: Terms,
-    settings: MixedSettings,
+    at_price: PassSettings,
+    settings: AdaptiveSettings,
     workers: Workers,
     recorder: Recorder,
-) -> SparseModel:
-    moving = len(sample) <= settings.moving_rows
-    growing = Terms(settings.growing_share * terms.size_prior, np.inf, terms.worthwhile)
+) -> _State:
+    rows = state.rows
+    moving = len(rows) <= settings.moving_rows
+    growing = PassSettings(settings.growing_share * settings.size_prior, np.inf, settings.tol)
     for _ in range(settings.passes if moving else 2):
-        fresh = proposals.fresh(sample, settings.n_fresh)
-        offered = fresh.followed_by(proposals.children(sample, model.functions, settings.n_children))
-        gains = Gains.of(sample, settings.moving_rows, model, workers)
-        oblique = proposals.oblique(sample, settings.n_oblique, Directions.of(gains))
+        fresh = proposals.fresh(rows, settings.n_fresh)
+        offered = fresh.followed_by(proposals.children(rows, state.model.functions, settings.n_children))
+        gains = Gains.of(rows, settings.moving_rows, state.model, workers, state.noise_scale)
+        oblique = proposals.oblique(rows, settings.n_oblique, Directions.of(gains))
         candidates = best_candidates(
             offered,
             oblique,
@@ -155,11 +176,11 @@ def _round(
             n_steps=settings.candidate_steps,
             workers=workers,
         )
-        model = one_pass(sample, model, candidates.centred_on(sample), growing, workers, recorder)
-    model = one_pass(sample, model, model.functions.take(slice(0)), terms, workers, recorder)
-    model = shrink(sample, model, terms, workers, recorder)
+        state = state.after_pass(candidates.centred_on(rows), growing, workers, recorder)
+    nothing = state.model.functions.take(slice(0))
+    state = state.after_pass(nothing, at_price, workers, recorder).shrunk(at_price, workers, recorder)
     if moving:
-        moved = move_functions(sample, model, settings.ascent_steps, workers)
-        recorder.record_whole("ascent", model, moved, terms.size_prior)
-        model = moved
-    return model
+        moved = move_functions(rows, state.model, settings.ascent_steps, workers, state.noise_scale)
+        recorder.record_whole("ascent", state.model, moved, settings.size_prior)
+        state = replace(state, model=moved)
+    return state

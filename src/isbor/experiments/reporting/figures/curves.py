@@ -91,7 +91,7 @@ def likelihood_figure(thresholds: Sequence[float] = (-1.5, 0.0, 1.5), sigma: flo
     f = np.linspace(b[0] - _REACH * sigma, b[-1] + _REACH * sigma, 401)
     panels: dict[str, Callable[[Derivatives], FloatArray]] = {
         "ln p(y | f)": lambda at: at.log_p,
-        "first derivative, ∂ ln p/∂f": lambda at: at.score,
+        "first derivative, ∂ ln p/∂f": lambda at: at.slope,
         "second derivative, ∂² ln p/∂f²": lambda at: -at.curvature,
     }
     figure = Figure(figsize=(9.6, 3.1), layout="constrained")

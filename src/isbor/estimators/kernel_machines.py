@@ -1,42 +1,44 @@
 """What the kernel machines share: a sum of kernels, thresholds of its own, probabilities on top."""
 
 from abc import abstractmethod
-from numbers import Integral, Real
 from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
-from isbor.data.training import Training, read_training
+from isbor.data.training import TrainingSet, read_training
 from isbor.estimators.base import SHARED_PARAMETERS, OrdinalClassifier
+from isbor.estimators.parameters import BOOLEAN, POSITIVE, Allowed, choice, integer, number
 from isbor.kernel.calibration import Calibration, calibrate, cross_fitted_scores
 from isbor.kernel.kernels import CutScore, Kernel, KernelMachine, KernelName
-from isbor.prediction.probabilities import Loss, Score, insert_empty_levels
+from isbor.prediction.decisions import Loss
+from isbor.prediction.latent import Latent
+from isbor.prediction.levels import insert_empty_levels
+from isbor.prediction.probabilities import lapse_after
 
-__all__ = ["FOLDS", "KERNEL_PARAMETERS", "Gamma", "BatchMachine", "MarginClassifier"]
+__all__ = ["FOLDS", "KERNEL_PARAMETERS", "Gamma", "BatchKernelClassifier", "KernelClassifier"]
 
 Gamma = float | Literal["scale"]
 Cut = TypeVar("Cut", bound=CutScore)
 
 FOLDS = 5  # of the rows, for probabilities
 
-KERNEL_PARAMETERS: dict[str, list[Any]] = {
-    "kernel": [StrOptions({"rbf", "linear", "poly", "precomputed"})],
-    "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
-    "degree": [Interval(Integral, 1, None, closed="left")],
-    "coef0": [Interval(Real, None, None, closed="neither")],
-    "probability": ["boolean"],
+KERNEL_PARAMETERS: dict[str, Allowed] = {
+    "kernel": choice("rbf", "linear", "poly", "precomputed"),
+    "gamma": POSITIVE | choice("scale"),
+    "degree": integer(at_least=1),
+    "coef0": number(),
+    "probability": BOOLEAN,
     **SHARED_PARAMETERS,
 }
 
 
-def _has_probabilities(estimator: "MarginClassifier[Any]") -> bool:
+def _has_probabilities(estimator: "KernelClassifier[Any]") -> bool:
     if not estimator.probability:
         raise AttributeError(
             f"This {type(estimator).__name__} has probability=False; class probabilities, and losses other "
@@ -45,7 +47,7 @@ def _has_probabilities(estimator: "MarginClassifier[Any]") -> bool:
     return True
 
 
-class MarginClassifier(OrdinalClassifier, Generic[Cut]):
+class KernelClassifier(OrdinalClassifier, Generic[Cut]):
     """A kernel machine: `predict` follows its own thresholds, `predict_proba` a calibration."""
 
     kernel: KernelName
@@ -53,7 +55,7 @@ class MarginClassifier(OrdinalClassifier, Generic[Cut]):
     degree: int
     coef0: float
     probability: bool
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = KERNEL_PARAMETERS
+    _allowed: ClassVar[dict[str, Allowed]] = KERNEL_PARAMETERS
 
     thresholds_: FloatArray
     dual_coef_: FloatArray
@@ -70,26 +72,26 @@ class MarginClassifier(OrdinalClassifier, Generic[Cut]):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
-    def _kernel_for(self, training: Training) -> Kernel:
+    def _kernel_for(self, training: TrainingSet) -> Kernel:
         gamma = 1.0 / training.n_varying if self.gamma == "scale" else float(self.gamma)
         return Kernel(self.kernel, gamma, self.degree, self.coef0)
 
-    def _take_over(self, training: Training, kernel: Kernel, cut: Cut) -> None:
+    def _set_fitted(self, training: TrainingSet, kernel: Kernel, cut: Cut) -> None:
         """Set the fitted attributes, probabilities among them."""
         rows = training.rows
         chosen = np.flatnonzero(cut.coef)
         support = rows.take(chosen)
         machine = KernelMachine(training.scaling, kernel, support, cut.coef[chosen])
         own = self._scores(rows, kernel, support, cut.coef[chosen])
-        self._table, self.classes_ = training.table, training.classes
-        self._latent = machine
+        self._encoding, self.classes_ = training.encoding, training.classes
+        self._model = machine
         self._cuts = self._all_levels(training, cut.thresholds, own)
         self._calibration = None
         if self.probability:
-            self._calibration = calibrate(self._held_back_scores(rows, kernel, cut), rows.y, rows.weight)
+            self._calibration = calibrate(self._held_out_scores(rows, kernel, cut), rows.y, rows.weight)
             slope, cuts = self._calibration.slope, self._calibration.thresholds
             self._response_cuts = self._all_levels(training, cuts, slope * own)
-            self._lapse = 1.0 / (training.total_weight + 2.0)
+            self._lapse = lapse_after(training.rows.total_weight)
         self.thresholds_ = self._cuts
         self.dual_coef_ = machine.coef
         self.support_ = support.source
@@ -98,7 +100,7 @@ class MarginClassifier(OrdinalClassifier, Generic[Cut]):
         self.n_iter_ = cut.n_iter
 
     @abstractmethod
-    def _held_back_scores(self, rows: TrainingRows, kernel: Kernel, cut: Cut) -> FloatArray:
+    def _held_out_scores(self, rows: TrainingRows, kernel: Kernel, cut: Cut) -> FloatArray:
         """Return the scores of the training rows by machines that have not seen them."""
 
     @abstractmethod
@@ -107,7 +109,7 @@ class MarginClassifier(OrdinalClassifier, Generic[Cut]):
     ) -> FloatArray:
         """Return the scores of the training rows."""
 
-    def _all_levels(self, training: Training, thresholds: FloatArray, scores: FloatArray) -> FloatArray:
+    def _all_levels(self, training: TrainingSet, thresholds: FloatArray, scores: FloatArray) -> FloatArray:
         """Return thresholds for all levels, those without rows included."""
         n_levels = len(training.classes)
         if len(training.observed) == n_levels:
@@ -116,19 +118,19 @@ class MarginClassifier(OrdinalClassifier, Generic[Cut]):
             thresholds,
             training.observed,
             n_levels,
-            total_weight=training.total_weight,
-            scores=np.stack([scores, np.ones(len(scores))], axis=1),
+            total_weight=training.rows.total_weight,
+            responses=np.stack([scores, np.ones(len(scores))], axis=1),
         )
 
     def latent(self, X: ArrayLike) -> FloatArray:
         """Return the score of each row, to be compared with `thresholds_`."""
-        return self._map_rows(X, lambda score: score.mean)
+        return self._map_rows(X, lambda latent: latent.mean)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict P(y = k) for each row, columns as in `classes_`; rows sum to one.
 
-        The probabilities are those of an ordered probit that was fitted to scores of rows held back.
+        The probabilities are those of an ordered probit that was fitted to scores of held-out rows.
         `predict` follows the machine's own thresholds, so it need not be their median.
         """
         return super().predict_proba(X)
@@ -138,17 +140,17 @@ class MarginClassifier(OrdinalClassifier, Generic[Cut]):
         """Predict ln P(y = k), accurate where the probability itself would underflow."""
         return super().predict_log_proba(X)
 
-    def _decide(self, score: Score, loss: Loss) -> IntArray:
+    def _decide(self, latent: Latent, loss: Loss) -> IntArray:
         if not (isinstance(loss, str) and loss == "absolute"):
             _has_probabilities(self)
-        return super()._decide(score, loss)
+        return super()._decide(latent, loss)
 
-    def _response(self, score: Score) -> tuple[Score, FloatArray]:
+    def _response(self, latent: Latent) -> tuple[Latent, FloatArray]:
         calibration = cast(Calibration, self._calibration)
-        return calibration.response(score, self._lapse), self._response_cuts
+        return calibration.response(latent, self._lapse), self._response_cuts
 
 
-class BatchMachine(MarginClassifier[Cut]):
+class BatchKernelClassifier(KernelClassifier[Cut]):
     """A kernel machine that is fitted to all rows at once."""
 
     @abstractmethod
@@ -159,9 +161,9 @@ class BatchMachine(MarginClassifier[Cut]):
         training = read_training(self, X, y, sample_weight, pairwise=self.kernel == "precomputed")
         kernel = self._kernel_for(training)
         cut = self._solve(training.rows, kernel)
-        self._take_over(training, kernel, cut)
+        self._set_fitted(training, kernel, cut)
 
-    def _held_back_scores(self, rows: TrainingRows, kernel: Kernel, cut: Cut) -> FloatArray:
+    def _held_out_scores(self, rows: TrainingRows, kernel: Kernel, cut: Cut) -> FloatArray:
         return cross_fitted_scores(rows, cut, lambda part: self._solve(part, kernel), kernel, FOLDS)
 
     def _scores(

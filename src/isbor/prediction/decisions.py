@@ -1,0 +1,54 @@
+"""Decisions: the class with the smallest expected loss.
+
+The expected absolute error is smallest for the median of the predictive distribution, the class whose
+thresholds enclose the mean of the latent score. For other losses, the expected loss is computed from the
+class probabilities.
+"""
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isbor._core.types import FloatArray, IntArray
+from isbor.model.likelihood import edges
+from isbor.prediction.latent import Latent
+from isbor.prediction.probabilities import class_probabilities
+
+__all__ = ["Loss", "decide", "margins"]
+
+Loss: TypeAlias = Literal["absolute", "zero_one", "quadratic"] | ArrayLike
+
+
+def decide(latent: Latent, thresholds: FloatArray, loss: Loss) -> IntArray:
+    """Return the level with the smallest expected loss for each row; ties go to the lower level."""
+    if isinstance(loss, str) and loss == "absolute":
+        # b_{k-1} < f ≤ b_k: the number of thresholds strictly below.
+        return np.searchsorted(thresholds, latent.mean, side="left")
+    levels = np.arange(len(thresholds) + 1)
+    if isinstance(loss, str):
+        costs = {"zero_one": levels[:, None] != levels, "quadratic": (levels[:, None] - levels) ** 2}
+        if loss not in costs:
+            raise ValueError(
+                f"loss={loss!r} is unknown. Use 'absolute', 'zero_one' or 'quadratic', "
+                "or pass a cost matrix with one row per true class and one column per predicted class."
+            )
+        cost = costs[loss].astype(float)
+    else:
+        cost = np.asarray(loss, dtype=float)
+        if cost.shape != (len(levels), len(levels)) or not np.isfinite(cost).all():
+            raise ValueError(
+                f"loss is a matrix of shape {cost.shape}; a matrix of finite numbers of shape "
+                f"({len(levels)}, {len(levels)}) is needed: cost[true, predicted], with the classes in order."
+            )
+    best: IntArray = np.argmin(class_probabilities(latent, thresholds) @ cost, axis=1)
+    return best
+
+
+def margins(latent: Latent, thresholds: FloatArray) -> FloatArray:
+    """Return the signed distance of the score to the nearer threshold of each level, (n, r).
+
+    The unit is the standard deviation of the latent response.
+    """
+    z = (latent.mean[:, None] - edges(thresholds)) / latent.response_scale[:, None]
+    return np.minimum(z[:, :-1], -z[:, 1:])

@@ -1,0 +1,174 @@
+r"""Averages of sparse models, with which the sparse estimators predict.
+
+The average of several models of the same rows is again a sum of basis functions. Its variance is the mean
+variance of the models plus the variance between them; its noise variance is the mean of theirs.
+
+Models are averaged over searches and over basis families. The scale of a latent score is arbitrary: its unit
+is the noise, and one family may leave twice as much to the noise as another that orders the rows in the same
+way. The latent response, score plus noise, is comparable: thresholds cut it at the same quantiles in all
+families. So before averaging different families, the scores, thresholds and noise of each are divided by the
+standard deviation of its latent response over the training rows. A common factor then makes the mean noise
+variance 1 again:
+
+.. math:: d_k = \sqrt{1 + \mathrm{Var} f_k}, \qquad c_k = d_k^{-1} \Big/ \sqrt{\tfrac1K \sum_l d_l^{-2}} .
+
+(Searches of one family find about the same noise and are averaged without rescaling.)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Self
+
+import numpy as np
+
+from isbor._core.parallel import Workers, row_blocks
+from isbor._core.types import FloatArray, IntArray
+from isbor.data.rows import TrainingRows
+from isbor.data.warps import Preparation
+from isbor.model.basis import Functions
+from isbor.prediction.latent import Latent
+from isbor.prediction.probabilities import lapse_after
+from isbor.prediction.sparse import SparseModel
+
+__all__ = ["Ensemble"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """The fitted latent score: a Gaussian at every row, the average of one or more sparse models."""
+
+    preparation: Preparation
+    models: tuple[SparseModel, ...]
+    shares: tuple[float, ...]  # weights of the models in the average
+    scales: tuple[float, ...]  # factors for the score, thresholds and noise of each model, before averaging
+    lapse: float  # share of labels assumed to be drawn at random, ε
+
+    @classmethod
+    def of(cls, preparation: Preparation, models: Sequence[SparseModel], total_weight: float) -> Self:
+        """Return the plain average of models trained on rows of the given total weight."""
+        n = len(models)
+        return cls(preparation, tuple(models), (1.0 / n,) * n, (1.0,) * n, lapse_after(total_weight))
+
+    @classmethod
+    def of_families(cls, ensembles: Sequence[Self], rows: TrainingRows, workers: Workers) -> Self:
+        """Return the average, with equal shares, of ensembles of different families fitted to `rows`.
+
+        The simplest family comes first.
+        """
+        if len(ensembles) == 1:
+            return ensembles[0]
+        # The last, most adaptive family uses varying columns and their warps; others may use all columns.
+        prepared = ensembles[-1].preparation.with_all_columns()
+        precision = np.array([1.0 / (1.0 + some.latent_moments(rows, workers)[1]) for some in ensembles])
+        scales = np.sqrt(precision / precision.mean()).tolist()
+        return cls(
+            prepared,
+            models=tuple(model for some in ensembles for model in some._over(prepared)),
+            shares=tuple(share / len(ensembles) for some in ensembles for share in some.shares),
+            scales=tuple(scale for some, scale in zip(ensembles, scales, strict=True) for _ in some.models),
+            lapse=ensembles[0].lapse,
+        )
+
+    @property
+    def n_functions(self) -> int:
+        """Number of functions of all models."""
+        return sum(map(len, self.models))
+
+    @property
+    def functions(self) -> Functions:
+        """The functions of all models, concatenated."""
+        return reduce(Functions.followed_by, [model.functions for model in self.models])
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """Thresholds of the average, (r-1,)."""
+        cuts = [scale * model.mode.thresholds for model, _, scale in self._parts()]
+        thresholds: FloatArray = np.average(cuts, axis=0, weights=self.shares)
+        return thresholds
+
+    @property
+    def coef(self) -> FloatArray:
+        """Weights of all functions in the average, (m,)."""
+        return np.concatenate([share * (scale * model.mode.weights) for model, share, scale in self._parts()])
+
+    @property
+    def alpha(self) -> FloatArray:
+        """Prior precisions of these weights, (m,)."""
+        return np.concatenate(
+            [model.mode.alpha / (share * scale) ** 2 for model, share, scale in self._parts()]
+        )
+
+    @property
+    def intercept(self) -> float:
+        """The constant of the score as a sum of functions without offsets."""
+        offsets = [
+            shift - model.functions.offset @ (scale * model.mode.weights)
+            for (model, _, scale), shift in zip(self._parts(), self._shifts(), strict=True)
+        ]
+        return float(np.dot(self.shares, offsets))
+
+    @property
+    def log_evidence(self) -> float:
+        """Mean log evidence of the models."""
+        return float(np.dot(self.shares, [model.log_evidence for model in self.models]))
+
+    def latent(self, X: FloatArray) -> Latent:
+        """Return the latent score at encoded rows."""
+        return self._latent(self.preparation(X))
+
+    def latent_of_scaled(self, scaled: FloatArray) -> Latent:
+        """Return the latent score at scaled rows."""
+        return self._latent(self.preparation.widen(scaled))
+
+    def latent_moments(self, rows: TrainingRows, workers: Workers) -> tuple[float, float]:
+        """Return the weighted mean and variance of the latent score over the scaled training rows."""
+        if len(self.models) == 1:
+            expansion = self.models[0].mode.expansion
+            return expansion.latent_mean, expansion.latent_variance
+        blocks = row_blocks(len(rows), self.n_functions)
+        means = workers.map(lambda block: self.latent_of_scaled(rows.X[block]).mean, blocks)
+        score = np.concatenate(list(means))
+        share = rows.weight / rows.weight.sum()
+        mean = float(share @ score)
+        return mean, float(share @ (score - mean) ** 2)
+
+    def renumbered(self, rows: IntArray) -> Self:
+        """Return an ensemble fitted to a subset `rows` of the training rows, with origins in all rows."""
+        models = [
+            replace(model, functions=replace(model.functions, origin=rows[model.functions.origin]))
+            for model in self.models
+        ]
+        return replace(self, models=tuple(models))
+
+    def _latent(self, prepared: FloatArray) -> Latent:
+        parts = [model.latent(prepared, scale) for model, _, scale in self._parts()]
+        shares = np.array(self.shares)
+        means = np.stack([part.mean + shift for part, shift in zip(parts, self._shifts(), strict=True)])
+        mean = shares @ means
+        variance = shares @ (np.stack([part.variance for part in parts]) + (means - mean) ** 2)
+        noise_variance = shares @ np.stack([part.noise_variance for part in parts])
+        return Latent(mean, variance, noise_variance, self.lapse)
+
+    def _parts(self) -> list[tuple[SparseModel, float, float]]:
+        """Return each model with its share and scale."""
+        return list(zip(self.models, self.shares, self.scales, strict=True))
+
+    def _shifts(self) -> list[float]:
+        """Return the shift of each model's score after which all models have the same mean threshold."""
+        if len(self.models) == 1:
+            return [0.0]
+        thresholds = self.thresholds
+        return [
+            float(np.mean(thresholds - scale * model.mode.thresholds)) for model, _, scale in self._parts()
+        ]
+
+    def _over(self, preparation: Preparation) -> tuple[SparseModel, ...]:
+        """Return the models as functions of the columns of a preparation that has all columns they use."""
+        if preparation is self.preparation:
+            return self.models
+        columns, places = self.preparation.places_in(preparation)
+        return tuple(
+            replace(model, functions=model.functions.embedded(columns, places, len(preparation.source)))
+            for model in self.models
+        )

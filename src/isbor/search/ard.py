@@ -1,0 +1,72 @@
+"""The basis family "ard": rows as centres, one scale for each feature, shared by all functions."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from isbor._core.parallel import Workers
+from isbor._core.trace import Callback, Stage, Step
+from isbor.data.training import TrainingSet
+from isbor.model.basis import RowDictionary
+from isbor.search.adaptive.ascent import share_metric
+from isbor.search.gram import solve_gram
+from isbor.search.rbf import ensemble_of_one, fit_rbf
+from isbor.search.recorder import Recorder
+from isbor.search.result import SearchResult
+from isbor.search.settings import SearchSettings
+from isbor.search.starts import refit
+
+__all__ = ["fit_ard"]
+
+# Scales are learned on at most so many rows, in so many rounds of selection and ascent.
+_SCALE_ROWS = 4000
+_SCALE_ROUNDS = 4
+_SCALE_STEPS = 20
+
+
+def fit_ard(
+    training: TrainingSet,
+    settings: SearchSettings,
+    stage: Stage,
+    workers: Workers,
+    callback: Callback | None,
+    start: SearchResult | None = None,
+) -> SearchResult:
+    """Learn the scales on a sample, from one width, and select functions of that metric.
+
+    `start` is a result of the family "rbf" for all rows.
+    """
+    rows = training.rows
+    earlier: tuple[Step, ...] = ()
+    n_passes = 0
+    if start is None:
+        quick = replace(settings, patience=0, max_vectors=np.inf)
+        start = fit_rbf(training, quick, stage, workers, callback)
+        earlier, n_passes = start.steps, start.n_passes
+    dictionary = RowDictionary(rows, float(np.asarray(start.gamma)))
+    for_solver = settings.for_solver(rows)
+    sample = rows.head(rows.prefix_size(_SCALE_ROWS))
+    on_sample = replace(for_solver, first_rows=len(sample), patience=0, max_vectors=np.inf)
+    recorder = Recorder(stage, rows.source, callback, earlier)
+    model = refit(sample, dictionary, start.model.models[0], workers)
+    for _ in range(_SCALE_ROUNDS):
+        before = model.objective(settings.size_prior)
+        model, _ = solve_gram(sample, dictionary, model, on_sample, workers, recorder)
+        scaled = share_metric(sample, model, training.scale_groups, _SCALE_STEPS, workers)
+        recorder.record_whole("ascent", model, scaled, settings.size_prior)
+        if scaled is not model:
+            dictionary = RowDictionary(rows, scaled.functions.metric[0])
+        model = scaled
+        if model.objective(settings.size_prior) - before < 1.0:
+            break
+    model, reason = solve_gram(rows, dictionary, model, for_solver, workers, recorder)
+    metric = np.broadcast_to(np.asarray(dictionary.gamma, dtype=np.float64), rows.X.shape[1:]).copy()
+    return SearchResult(
+        ("ard",),
+        ensemble_of_one(training, model),
+        metric,
+        recorder.all_steps,
+        n_passes + recorder.passes,
+        start.width_trials,
+        reason,
+    )

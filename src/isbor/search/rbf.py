@@ -1,0 +1,63 @@
+"""The basis family "rbf": rows as centres, one width; the paper's model."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from isbor._core.parallel import Workers
+from isbor._core.trace import Callback, Stage
+from isbor.data.training import TrainingSet
+from isbor.data.warps import prepare
+from isbor.model.basis import RowDictionary
+from isbor.prediction.ensemble import Ensemble
+from isbor.prediction.sparse import SparseModel
+from isbor.search.batch import solve_batch
+from isbor.search.gram import solve_gram
+from isbor.search.recorder import Recorder
+from isbor.search.result import SearchResult
+from isbor.search.sequential import solve_sequential
+from isbor.search.settings import SearchSettings, Solver
+from isbor.search.width import choose_width
+
+__all__ = ["ensemble_of_one", "fit_rbf"]
+
+_SOLVERS: dict[str, Solver] = {"gram": solve_gram, "sequential": solve_sequential, "batch": solve_batch}
+
+
+def fit_rbf(
+    training: TrainingSet,
+    settings: SearchSettings,
+    stage: Stage,
+    workers: Workers,
+    callback: Callback | None,
+    start: SearchResult | None = None,
+) -> SearchResult:
+    """Choose a width by evidence, if it is not given, and select functions of that width.
+
+    A start is of no use here: the search for a width makes its own.
+    """
+    rows = training.rows.in_fewer_dimensions()
+    for_solver = settings.for_solver(rows)
+    if settings.gamma is None:
+        unlimited = replace(for_solver, max_vectors=np.inf)
+        chosen, trials = choose_width(rows, training.n_varying, unlimited, workers, callback)
+        gamma, earlier = chosen.gamma, chosen.steps
+        # The other solvers go their own way from the beginning.
+        begin = chosen.model if settings.solver == "gram" else None
+    else:
+        gamma, earlier, begin, trials = settings.gamma, (), None, ()
+    dictionary = RowDictionary(rows, gamma)
+    recorder = Recorder(stage, rows.source, callback, earlier)
+    model, reason = _SOLVERS[settings.solver](rows, dictionary, begin, for_solver, workers, recorder)
+    if rows is not training.rows:  # distances were kept, coordinates were not
+        centres = training.rows.X[model.functions.origin]
+        functions = replace(model.functions, centres=centres, metric=np.full(centres.shape, gamma))
+        model = replace(model, functions=functions)
+    ensemble = ensemble_of_one(training, model)
+    return SearchResult(("rbf",), ensemble, gamma, recorder.all_steps, recorder.passes, trials, reason)
+
+
+def ensemble_of_one(training: TrainingSet, model: SparseModel) -> Ensemble:
+    """Return the ensemble of one model that sees scaled columns."""
+    plain = prepare(training.rows.head(0), training.scaling, None)[1]
+    return Ensemble.of(plain, [model], training.rows.total_weight)
