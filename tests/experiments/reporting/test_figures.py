@@ -136,7 +136,7 @@ def test_the_likelihood_and_its_derivatives():
         lines = [ax.get_lines()[k] for ax in figure.axes]
         f = lines[0].get_xdata()
         at = ordinal_probit(f, np.full_like(f, limits[k]), np.full_like(f, limits[k + 1]), scale=0.7)
-        for line, value in zip(lines, (at.log_p, at.score, -at.curvature), strict=True):
+        for line, value in zip(lines, (at.log_p, at.slope, -at.curvature), strict=True):
             assert_array_equal(line.get_ydata(), value)
     for ax in figure.axes:
         assert [line.get_xdata()[0] for line in ax.get_lines()[3:]] == [-1.0, 0.5]

@@ -123,7 +123,7 @@ def nasty_results():
         study,
         errors,
         vectors=lambda job: 3,
-        parameters=lambda job: {"gamma": 0.1, "kind": "x;y"},
+        parameters=lambda job: {"gamma": 0.1, "basis": "x;y"},
         calibration=lambda job: ((5.0, 1.0, 2.0),) * 10,
         machine=lambda job: machines[job.split],
         versions=lambda job: {"numpy": "2", "isbor": "0.1"},
@@ -168,7 +168,7 @@ def test_all_records_can_be_read_back(report):
             times = {name: float(line[f"{name}_seconds"]) for name in ("search", "fit", "predict", "total")}
             assert times == record.seconds
             assert [line[name] for name in ("isbor", "commit", "threads")] == ["0.1", "", "2"]
-            assert (line["parameters"], line["finished"]) == ("gamma=0.1; kind=x;y", record.finished)
+            assert (line["parameters"], line["finished"]) == ("gamma=0.1; basis=x;y", record.finished)
         else:
             empty = ("n_train", "mae", "vectors", "fit_seconds", "peak_megabytes")
             assert {line[name] for name in empty} == {""}

@@ -27,7 +27,7 @@ def path(tmp_path):
 
 
 def test_the_first_record_of_a_job_stays_and_reads_back_as_it_was(path):
-    first = record(parameters={"gamma": 0.1, "kind": "rbf + mixed"}, reason="ä – “")
+    first = record(parameters={"gamma": 0.1, "basis": "rbf + mixed"}, reason="ä – “")
     with Store(path) as store:
         store.add("a", first)
         store.add("a", record("second"))
