@@ -18,7 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from isbor._core.types import IntArray, LabelArray
 from isbor.data.frames import data_frame
-from isbor.data.labels import encode_labels
+from isbor.data.labels import encode_labels, is_quantity
 from isbor.datasets import load_benchmark, make_saddle
 from isbor.datasets.catalogue import BENCHMARKS
 from isbor.experiments.description.table_files import labels_as_written, read_table, text_format
@@ -156,7 +156,7 @@ class TableFile:
                     "file."
                 )
             n_distinct = labels.n_unique()
-            if n_distinct > max(20, len(labels) // 10):
+            if is_quantity(n_distinct, len(labels)):
                 raise ValueError(
                     f"Column {self.target!r} of {file} holds {n_distinct} different numbers in {len(labels)} "
                     "rows. This is a continuous target; bin it into a few ordered classes first."
