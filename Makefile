@@ -1,19 +1,41 @@
 # `make demo` and `make test` need nothing but Python >= 3.11 with pip.
 PYTHON ?= python3
+OLDEST_PYTHON ?= python3.11
 VENV := .venv
+OLDEST := .venv-oldest
+BUILD := build
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint bench tables clean
+# Two processes share two cores: threads of linear algebra would only wait for each other.
+PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/bin/python -m pytest -n 2
 
-demo: $(VENV)/demo.stamp
+.PHONY: demo test test-slow test-oldest test-sdist lint bench tables clean
+
+demo: $(VENV)/plots.stamp
 	$(BIN)/isbor demo
 
-# Two processes share two cores: threads of linear algebra would only wait for each other.
 test: lint
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	$(call PYTEST,$(VENV))
 
 test-slow: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -m slow
+
+# The oldest versions that pyproject.toml promises. Their deprecations are no concern of ours.
+test-oldest: $(OLDEST)/test.stamp
+	$(call PYTEST,$(OLDEST)) -W ignore::DeprecationWarning $(addprefix tests/,core data model inference \
+	  prediction search kernel gp metrics datasets estimators/test_parameters.py estimators/test_systems.py)
+
+# What would be released: the wheel alone serves the command, and the source distribution has all that tests need.
+test-sdist: $(VENV)/dev.stamp
+	rm -rf $(BUILD)
+	$(BIN)/python -m build --outdir $(BUILD)
+	$(MAKE) $(BUILD)/venv/bin/python
+	$(BUILD)/venv/bin/python -m pip install --quiet $(BUILD)/*.whl
+	$(BUILD)/venv/bin/isbor --version
+	$(BUILD)/venv/bin/python -m pip install --quiet "$$(echo $(BUILD)/*.whl)[test]"
+	mkdir $(BUILD)/source && tar -xzf $(BUILD)/*.tar.gz -C $(BUILD)/source --strip-components=1
+	cd $(BUILD)/source && ../venv/bin/python -m pytest -qq --collect-only tests > ../collected.txt
+	cd $(BUILD)/source && $(call PYTEST,../venv) tests/model tests/inference tests/metrics tests/packaging
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -31,22 +53,20 @@ bench: $(VENV)/bench.stamp
 tables: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.tables
 
-$(BIN)/python:
+$(OLDEST)/bin/python: PYTHON := $(OLDEST_PYTHON)
+$(VENV)/bin/python $(OLDEST)/bin/python $(BUILD)/venv/bin/python: %/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; found $$($(PYTHON) --version). Try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
-	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m pip install virtualenv && $(PYTHON) -m virtualenv $(VENV); }
+	$(PYTHON) -m venv $* || { $(PYTHON) -m pip install virtualenv && $(PYTHON) -m virtualenv $*; }
 
-$(VENV)/demo.stamp: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet -e ".[plots]"
+$(addprefix $(VENV)/,plots.stamp dev.stamp bench.stamp): $(VENV)/%.stamp: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e ".[$*]"
 	@touch $@
 
-$(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet -e ".[dev]"
-	@touch $@
-
-$(VENV)/bench.stamp: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet -e ".[plots,svm,bench]"
+$(OLDEST)/test.stamp: pyproject.toml | $(OLDEST)/bin/python
+	$(OLDEST)/bin/python tests/packaging/oldest.py > $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/python -m pip install --quiet -c $(OLDEST)/oldest.txt -e ".[test]"
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) $(OLDEST) $(BUILD) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

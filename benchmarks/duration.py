@@ -33,7 +33,7 @@ def timed_fit(n: int, d: int) -> list[str]:
     X_test, y_test = draw_grades(TEST_ROWS, d, 1)
     mae = mean_absolute_error(y_test, model.predict(X_test))
     times = [seconds(compared - start), seconds(cost.seconds)]
-    return [f"{n:,}", str(d), model.kind_, *times, str(model.n_relevance_), number(mae, 3)]
+    return [f"{n:,}", str(d), model.basis_, *times, str(model.n_relevance_), number(mae, 3)]
 
 
 def main() -> None:

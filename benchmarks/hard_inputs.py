@@ -95,7 +95,7 @@ def find_faults(model: ISBOR, X: FloatArray) -> tuple[str, ...]:
     finite = {
         "thresholds_": model.thresholds_,
         "sigma_": model.sigma_,
-        "coef_": model.coef_,
+        "dual_coef_": model.dual_coef_,
         "intercept_": model.intercept_,
         "alpha_": model.alpha_,
         "log_evidence_": model.log_evidence_,

@@ -17,8 +17,9 @@ from isbor.data.rows import TrainingRows, canonical_rows
 from isbor.inference.mode import Mode, posterior_precision
 from isbor.model.basis import Functions, RowDictionary
 from isbor.model.likelihood import ordinal_probit
-from isbor.search.gram import GramSettings, solve_gram
-from isbor.search.model import Recorder, initial_model
+from isbor.search.recorder import Recorder
+from isbor.search.settings import SolverSettings
+from isbor.search.solvers.gram import solve_gram
 
 N_DRAWS = 40_000
 DEGREES_OF_FREEDOM = 8
@@ -117,10 +118,8 @@ def main() -> None:
         rows, scaling = canonical_rows(X, y, np.ones(len(y)))
         dictionary = RowDictionary(rows, gamma)
         with Workers() as workers:
-            start = initial_model(rows, dictionary, workers)
-            model, _ = solve_gram(
-                rows, dictionary, start, GramSettings(), workers, Recorder("fit", rows.source)
-            )
+            recorder = Recorder("fit", rows.source)
+            model, _ = solve_gram(rows, dictionary, None, SolverSettings(), workers, recorder)
         basis, mode = dictionary.basis(model.functions.origin), model.mode
         precision = posterior_precision(mode)
         phi = basis(scaling(new))

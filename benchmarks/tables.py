@@ -35,7 +35,7 @@ from isbor.experiments.running.record_files import read_record_lines, record_lin
 __all__ = ["DOCUMENTS", "TABLES", "known_records", "rewritten"]
 
 DOCS = Path(__file__).parents[1] / "docs"
-DOCUMENTS = (DOCS / "comparison.md", DOCS / "reproduction.md")
+DOCUMENTS = (DOCS.parent / "README.md", DOCS / "comparison.md", DOCS / "reproduction.md")
 RECORDS = DOCS / "results" / "records.jsonl"
 Make: TypeAlias = Callable[[Results], Table | None]  # None: there is too little for such a table
 _PLACE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -137,8 +137,10 @@ def _of_study(name: str) -> Make:
 
 
 _PAPER = "benchmarks.studies:PAPER"
+_SHOWN = [model.name for model in studies.PAPER.models if model != studies.FEW]
 TABLES: dict[str, tuple[str, Sequence[str] | None, Make]] = {
-    "headline": (_PAPER, [model.name for model in studies.PAPER.models if model != studies.FEW], headline),
+    "headline": (_PAPER, _SHOWN, headline),
+    "headline-70-30": ("benchmarks.studies:SEVENTY", _SHOWN, headline),
     "reliability": (_PAPER, ["isbor"], reliability),
     "saddle": ("benchmarks.studies:SADDLE", None, by_quantity),
     **{
@@ -174,7 +176,8 @@ def _made_by(records: Sequence[Record]) -> str:
     """Return what made the records: code, machine and days."""
     facts = provenance(records)
     parts = ("; ".join(text for heading, text in facts if heading == part) for part in ("code", "machine"))
-    return "Made by {}. Machine: {}. {}".format(*parts, dates(records)).strip()
+    text = "Made by {}. Machine: {}. {}".format(*parts, dates(records)).strip()
+    return re.sub(r"\b([0-9a-f]{10})[0-9a-f]{30}\b", r"\1", text)  # as much of a commit as tells it apart
 
 
 def main() -> None:

@@ -9,13 +9,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from isbor import ISBOR, inspection
 from isbor.data.rows import canonical_rows
-from isbor.data.warps import prepare
+from isbor.data.warps import Preparation
 from isbor.inference.expansion import Expansion
 from isbor.inference.mode import Mode
+from isbor.inference.sparse import SparseModel
 from isbor.inspection import feature_relevance
 from isbor.model.basis import Functions, RowDictionary
 from isbor.prediction.ensemble import Ensemble
-from isbor.prediction.sparse import SparseModel
 from tests.problems import small_rows
 
 
@@ -27,7 +27,7 @@ def hand_made(rows, functions, weights):
         np.asarray(weights, dtype=float), np.zeros(1), 0.0, np.zeros(m + 1), np.eye(m + 1), 0.0, 0.0
     )
     model = SparseModel(functions, Mode(np.ones(m), expansion), 0.0, len(rows))
-    return Ensemble.of(prepare(rows, scaling, None)[1], [model], rows.total_weight)
+    return Ensemble.of(Preparation.plain(scaling), [model], rows.total_weight)
 
 
 def ramps(metric):

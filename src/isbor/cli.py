@@ -1,7 +1,7 @@
 """The command ``isbor``.
 
-A mistake of the user's is answered by one sentence on standard error and exit code 2, Ctrl-C by one line and
-exit code 130. A fault of ours keeps its traceback: that is what has to be reported.
+A user's error gives one sentence on standard error and exit code 2, Ctrl-C one line and exit code 130. A bug
+keeps its traceback, so that it can be reported.
 """
 
 import io
@@ -45,21 +45,21 @@ def _common(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    # The option of the command itself; its callback does the work.
+    # The callback of the option does the work.
     pass
 
 
 @app.command()
 def demo(
-    train: Annotated[int, typer.Option(help=f"Rows to fit to, at least {LEAST_ROWS}.")] = 10_000,
-    test: Annotated[int, typer.Option(help="Rows to test on.")] = 11_000,
-    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    train: Annotated[int, typer.Option(help=f"Training rows, at least {LEAST_ROWS}.")] = 10_000,
+    test: Annotated[int, typer.Option(help="Test rows.")] = 11_000,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     output: Annotated[
-        Path, typer.Option(help="File for the picture: .png, .pdf or .svg. An older one is replaced.")
+        Path, typer.Option(help="File for the figure: .png, .pdf or .svg. Overwritten if it exists.")
     ] = Path("isbor-demo.png"),
-    no_plot: Annotated[bool, typer.Option("--no-plot", help="Draw no picture.")] = False,
+    no_plot: Annotated[bool, typer.Option("--no-plot", help="Draw no figure.")] = False,
 ) -> None:
-    """Fit ISBOR to the paper's synthetic data beside two other models: a table and a picture in seconds."""
+    """Compare ISBOR with two other models on the paper's synthetic data: a table and a figure in seconds."""
     picture = None if no_plot else output
     try:
         check_request(train, test, seed=seed, output=picture)
@@ -68,20 +68,16 @@ def demo(
     try:
         run_demo(train, test, seed=seed, output=picture, console=Console())
     except MemoryError:
-        _fail(
-            f"There is not enough memory for {train:,} rows to fit to and {test:,} to test on; ask for fewer."
-        )
+        _fail(f"Not enough memory for {train:,} training rows and {test:,} test rows; ask for fewer.")
 
 
-Models = Annotated[
-    str | None, typer.Option(help="Some of the models only, by name, separated by commas.", metavar="A,B,…")
-]
+Models = Annotated[str | None, typer.Option(help="Only these models, separated by commas.", metavar="A,B,…")]
 Jobs = Annotated[int | None, typer.Option(help="Parallel jobs (default: all cores).", min=1)]
 TimeLimit = Annotated[float | None, typer.Option(help="Seconds per job, search included.")]
 MemoryLimit = Annotated[float | None, typer.Option(help="Gigabytes of memory per job.")]
-Retry = Annotated[bool, typer.Option("--retry", help="Run again what failed or was late.")]
+Retry = Annotated[bool, typer.Option("--retry", help="Rerun jobs that failed or timed out.")]
 Output = Annotated[
-    Path | None, typer.Option(help="Directory of results and report; the same again goes on where it was.")
+    Path | None, typer.Option(help="Directory for results and report. The same command again continues.")
 ]
 
 
@@ -89,25 +85,25 @@ Output = Annotated[
 def reproduce(
     context: typer.Context,
     study: Annotated[
-        str, typer.Argument(help="synthetic, benchmarks, or a .toml file that describes an experiment.")
+        str, typer.Argument(help="synthetic, benchmarks, a .toml file, or package.module:EXPERIMENT.")
     ],
     quick: Annotated[bool, typer.Option("--quick", help="A smaller version that takes minutes.")] = False,
     models: Models = None,
     datasets: Annotated[
         str | None,
-        typer.Option(help="Some of the data sets only, by name, separated by commas.", metavar="A,B,…"),
+        typer.Option(help="Only these data sets, separated by commas.", metavar="A,B,…"),
     ] = None,
-    splits: Annotated[int | None, typer.Option(help="The first so many splits only.")] = None,
+    splits: Annotated[int | None, typer.Option(help="Only the first splits, this many.")] = None,
     jobs: Jobs = None,
     time_limit: TimeLimit = None,
     memory_limit: MemoryLimit = None,
     retry: Retry = False,
     records: Annotated[
-        Path | None, typer.Option(help="The records.jsonl of another run, whose results count as done.")
+        Path | None, typer.Option(help="records.jsonl of another run; its results count as done.")
     ] = None,
     output: Output = None,
 ) -> None:
-    """Run a study of the paper: tables, tests, figures and a page. What is done stays done."""
+    """Run a study of the paper and report tables, tests and figures. Finished jobs are kept."""
     commands = _experiment_commands()
     try:
         request = commands.reproduce_request(
@@ -133,14 +129,14 @@ def compare(
     target: Annotated[str, typer.Option(help="Column of the labels.")],
     order: Annotated[
         str | None,
-        typer.Option(help="The labels, lowest first; needed unless they are numbers.", metavar="A,B,…"),
+        typer.Option(help="Labels, lowest first; needed if they are text.", metavar="A,B,…"),
     ] = None,
     drop: Annotated[
-        str | None, typer.Option(help="Columns that are no features, such as identifiers.", metavar="A,B,…")
+        str | None, typer.Option(help="Columns that are not features, such as identifiers.", metavar="A,B,…")
     ] = None,
     models: Models = None,
     folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
-    rounds: Annotated[int, typer.Option(help="Cross-validations, each with other folds.")] = 1,
+    rounds: Annotated[int, typer.Option(help="Repetitions, each with new folds.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
     jobs: Jobs = None,
     time_limit: TimeLimit = None,
@@ -148,7 +144,7 @@ def compare(
     retry: Retry = False,
     output: Output = None,
 ) -> None:
-    """Compare ordinal models on a table of your own by cross-validation: table, tests and a page."""
+    """Compare ordinal models on your own table by cross-validation, and report tables and tests."""
     commands = _experiment_commands()
     try:
         request = commands.compare_request(
@@ -170,7 +166,7 @@ def compare(
 
 
 def _experiment_commands() -> ModuleType:
-    """Import what the experiments need: not all of it is installed everywhere."""
+    """Import the experiments, whose dependencies are optional."""
     try:
         from isbor.experiments import commands
     except ModuleNotFoundError as error:
@@ -184,11 +180,11 @@ def _carry_out(commands: ModuleType, request: Any, jobs: int | None, retry: bool
     except commands.UnusableStoreError as error:
         _fail(str(error))
     except KeyboardInterrupt:
-        _fail(commands.how_to_go_on(request), _INTERRUPTED)
+        _fail(commands.how_to_continue(request), _INTERRUPTED)
 
 
 def _names(text: str | None) -> list[str] | None:
-    """Return the names that commas separate."""
+    """Return names separated by commas."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
@@ -196,9 +192,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line, by default with the arguments of this process, and exit."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a dash that the terminal cannot show is no reason to fail
+        sys.stdout.reconfigure(errors="replace")  # for terminals that cannot show a dash
     try:
-        # Typer's own handling of errors is off: it would frame the sentence and prefix the usage.
+        # Typer's error handling is off: it would frame the sentence and print the usage.
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             code = app(
@@ -207,12 +203,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
                 standalone_mode=False,
                 obj=_command_to_continue(arguments),
             )
-    except (KeyboardInterrupt, typer.Abort):  # older versions of Typer turn the first into the second
+    except (KeyboardInterrupt, typer.Abort):  # older versions of Typer raise the second
         code = _INTERRUPTED
     except OSError as error:
         _fail(str(error))
     except Exception as error:
-        # Errors in the arguments. Their class has moved between versions of Typer, this method has not.
+        # Errors in the arguments: their class differs between versions of Typer, this method does not.
         if not hasattr(error, "format_message"):
             raise
         _fail(error.format_message())
@@ -222,16 +218,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _command_to_continue(arguments: Sequence[str]) -> str:
-    """Return the command line to continue a run: as typed, quoted for a shell.
+    """Return the command that continues a run: as typed, quoted for the shell.
 
-    ``--retry`` is left out: what it runs again has no record any more, and would be run a third time.
+    ``--retry`` is left out: jobs to be rerun have lost their records already, and those that failed again
+    should not run a third time.
     """
     words = ["isbor", *(word for word in arguments if word != "--retry")]
     return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning as one sentence, without the file and the line of code that it comes from."""
+    """Print a warning without its file and line of code."""
     typer.echo(f"isbor: Warning: {' '.join(str(message).split())}", err=True)
 
 

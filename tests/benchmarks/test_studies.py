@@ -1,5 +1,8 @@
 """The benchmarks' own estimators and sets, as an experiment runs them."""
 
+import importlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -14,6 +17,11 @@ from isbor.experiments.running.measure import measure
 
 skordinal = pytest.importorskip("skordinal.classifiers")
 TASK = Task("saddle", "Saddle", Saddle(400), Holdout(200))
+
+
+@pytest.mark.parametrize("module", sorted(path.stem for path in Path(studies.__file__).parent.glob("*.py")))
+def test_every_benchmark_can_be_imported(module):
+    importlib.import_module(f"benchmarks.{module}")
 
 
 def rows():

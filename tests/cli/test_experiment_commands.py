@@ -135,27 +135,19 @@ def test_results_of_another_run_count_as_done(study):
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"),
+    ("content", "message"),
     [
-        (None, "There is no file 'other.jsonl'. The file records.jsonl beside the report"),
-        ("task,model\n", "Line 1 of 'other.jsonl' is no record of an experiment"),
-        (b"SQLite format 3\x00\xff\xfe", "Line 1 of 'other.jsonl' is no record of an experiment"),
-        ('{"key": "a"}\n', "Line 1 of 'other.jsonl' is no record of an experiment (KeyError('record'))"),
-        ('{"key": "a", "record": {"metrics": 1}}\n', "Line 1 of 'other.jsonl' is no record of an experiment"),
-        ("", "None of the 0 records in 'other.jsonl' is of this experiment"),
-        (
-            '{"key": "a", "record": '
-            '{"task": "t", "model": "m", "split": 0, "status": "ok", "calibration": []}}\n',
-            "None of the 1 records in 'other.jsonl' is of this experiment",
-        ),
+        (None, "There is no file 'other.jsonl'. Give the file records.jsonl"),
+        (b"SQLite format 3\x00\xff\xfe", "Line 1 of 'other.jsonl' is not a record of an experiment"),
+        (b'{"key": "a"}\n', r"Line 1 of 'other.jsonl' is not a record .*\(KeyError\('record'\)"),
+        (b'{"key": "a", "record": {"metrics": 1}}\n', "Line 1 of 'other.jsonl' is not a record"),
+        (b"", "None of the 0 records in 'other.jsonl' belongs to this experiment"),
     ],
-)
-def test_records_that_are_none_are_refused(content, sentence, study, call):
+)  # fmt: skip
+def test_records_of_something_else_are_refused(content, message, study, call):
     if content is not None:
-        (study / "other.jsonl").write_bytes(content if isinstance(content, bytes) else content.encode())
-    assert_user_error(
-        call("reproduce", "mine.toml", "--records", "other.jsonl", cwd=study), re.escape(sentence)
-    )
+        (study / "other.jsonl").write_bytes(content)
+    assert_user_error(call("reproduce", "mine.toml", "--records", "other.jsonl", cwd=study), message)
     assert not (study / "isbor-mine").exists()
 
 
@@ -173,7 +165,7 @@ def test_a_second_run_goes_on_where_the_first_was_stopped(study):
     _, complaint = first.communicate(timeout=20)
     assert first.returncode == 130
     n_done, how = re.fullmatch(
-        rf"isbor: Stopped\. (\d) of 4 jobs are done and kept in {output}\. To continue: (isbor .*)\n",
+        rf"isbor: Stopped\. (\d) of 4 jobs are done and saved in {output}\. To continue: (isbor .*)\n",
         complaint,
     ).groups()
     done = int(n_done)
@@ -188,8 +180,10 @@ def test_a_second_run_goes_on_where_the_first_was_stopped(study):
     ]
 
 
-@pytest.mark.parametrize("wait", [0.1, 0.5, 1.0])
-def test_ctrl_c_while_it_starts_is_one_sentence_too(wait, study):
+@pytest.mark.parametrize(
+    ("wait", "number"), [(0.1, signal.SIGINT), (1.0, signal.SIGINT), (2.0, signal.SIGTERM)]
+)
+def test_an_early_interrupt_is_one_sentence_too(wait, number, study):
     (study / "mine.toml").write_text(MINE.format(seconds=30.0))
     command = [sys.executable, "-m", "isbor.cli", "reproduce", "mine.toml", "--models", "quick"]
     runner = subprocess.Popen(
@@ -198,33 +192,23 @@ def test_ctrl_c_while_it_starts_is_one_sentence_too(wait, study):
     assert runner.stdout is not None
     runner.stdout.readline()
     time.sleep(wait)
-    os.killpg(runner.pid, signal.SIGINT)  # as a terminal does
-    _, complaint = runner.communicate(timeout=20)
+    if number == signal.SIGINT:
+        os.killpg(runner.pid, number)  # as a terminal does
+    else:
+        runner.send_signal(number)
+    _, message = runner.communicate(timeout=20)
     assert runner.returncode == 130
-    assert complaint == (
-        "isbor: Stopped. 0 of 4 jobs are done and kept in isbor-mine. To continue: isbor reproduce mine.toml "
-        "--models quick\n"
+    assert message == (
+        "isbor: Stopped. 0 of 4 jobs are done and saved in isbor-mine. "
+        "To continue: isbor reproduce mine.toml --models quick\n"
     )
-
-
-def test_a_request_to_terminate_stops_it_as_well(study):
-    (study / "mine.toml").write_text(MINE.format(seconds=30.0))
-    command = [sys.executable, "-m", "isbor.cli", "reproduce", "mine.toml", "--models", "quick"]
-    runner = subprocess.Popen(command, cwd=study, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert runner.stdout is not None
-    runner.stdout.readline()
-    time.sleep(2.0)
-    runner.terminate()
-    _, complaint = runner.communicate(timeout=20)
-    assert runner.returncode == 130
-    assert complaint.startswith("isbor: Stopped. 0 of 4 jobs are done")
 
 
 def test_a_late_job_is_a_dash_with_its_reason(study):
     (study / "mine.toml").write_text(MINE.format(seconds=30.0))
     result = run("reproduce", "mine.toml", "--splits", "1", "--time-limit", "3", cwd=study)
     assert result.returncode == 0
-    assert "It was not done after 3 s." in result.stdout
+    assert "Not finished after 3 s." in result.stdout
     mae = (study / "isbor-mine" / "tables" / "mae.md").read_text("utf-8")
     assert re.search(r"^\| quick +\| +– \| +– \|$", mae, flags=re.MULTILINE)
 
@@ -234,50 +218,19 @@ def test_a_late_job_is_a_dash_with_its_reason(study):
     [
         (["benchmark"], "There is no study 'benchmark'. Did you mean 'benchmarks'"),
         (["nowhere.toml"], "There is no file 'nowhere.toml'"),
-        (["mine.toml", "--models", "isbr"], "There is no model 'isbr' here; there are quick, trees"),
-        (
-            ["mine.toml", "--datasets", "mars"],
-            "There is no data set 'mars' here; there are saddle-100, saddle-200",
-        ),
+        (["mine.toml", "--models", "isbr"], "There is no model 'isbr' here; choose from quick, trees"),
+        (["mine.toml", "--datasets", "mars"], "no data set 'mars' here; choose from saddle-100, saddle-200"),
         (["mine.toml", "--splits", "0"], "splits is 0; at least 1 is needed"),
         (["mine.toml", "--jobs", "0"], "Invalid value for '--jobs'"),
-        (["mine.toml", "--time-limit", "-1"], "seconds is -1.0; a time limit above 0 is needed"),
+        (["mine.toml", "--time-limit", "-1"], "The time limit is -1.0 s; it must be positive"),
         (["mine.toml", "--quick"], "no .quick. section"),
-        (["mine.toml", "--output", "mine.toml"], "'mine.toml' is a file; name a directory"),
+        (["mine.toml", "--output", "mine.toml"], "'mine.toml' is a file; choose a directory"),
     ],
 )
 def test_a_mistake_in_a_request_is_one_sentence_before_any_work(arguments, message, study, call):
     result = call("reproduce", *arguments, cwd=study)
     assert_user_error(result, message)
     assert not (study / "isbor-mine").exists()
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("name = 'x", "mine.toml is not valid TOML"),
-        ("name = 'x'\nmodels = ['isbor']", "'tasks' is missing"),
-        (
-            MINE.format(seconds=0.0).replace("splits", "splitz"),
-            "'splitz' is not known here. Did you mean 'splits'",
-        ),
-        (MINE.format(seconds=0.0).replace('"saddle"', '"sadle"'), "There is no data set 'sadle'"),
-        (MINE.format(seconds=0.0).replace("Majority", "Minority"), "cannot be imported"),
-        (
-            MINE.format(seconds=0.0)
-            .replace("my_models:Majority", "sklearn.multiclass:OneVsRestClassifier")
-            .replace("parameters = { seconds = 0.0 }", ""),
-            "cannot be made with the parameters given .*'estimator'",
-        ),
-    ],
-)
-def test_a_mistake_in_a_description_is_one_sentence(text, message, study, call):
-    (study / "mine.toml").write_text(text)
-    assert_user_error(call("reproduce", "mine.toml", cwd=study), message)
-
-
-def test_a_mistake_has_no_traceback_and_exit_code_2(study):
-    assert_user_error(run("reproduce", "benchmark", cwd=study), "There is no study 'benchmark'")
 
 
 # --- compare ----------------------------------------------------------------------------------------------
@@ -302,15 +255,12 @@ def test_models_are_compared_on_a_users_table(grades):
     [
         (["nowhere.csv", "--target", "grade"], "There is no file 'nowhere.csv'"),
         (["grades.csv", "--target", "mark"], "has no column 'mark'; its columns are east, north, colour"),
-        (["grades.csv", "--target", "grade"], "are text .high, low, mid., whose order is not known"),
-        (
-            ["grades.csv", "--target", "grade", "--order", "low,high"],
-            "holds .mid., which the order ..low., .high.. does not",
-        ),
-        (["grades.csv", "--target", "grade", "--order", "low"], "--order names low; at least 2 labels"),
+        (["grades.csv", "--target", "grade"], "are text .high, low, mid. of unknown order"),
+        (["grades.csv", "--target", "grade", "--order", "low"], "--order is low; at least 2 different"),
         (["grades.csv", "--target", "level", "--folds", "40"], "fewer than the 40 folds"),
-        (["grades.csv", "--target", "level", "--folds", "1"], "There are 1 folds; at least 2 are needed"),
-        (["grades.csv", "--target", "east"], "a quantity, not a few ordered classes"),
+        (["grades.csv", "--target", "level", "--folds", "1"], "--folds is 1; at least 2 are needed"),
+        (["grades.csv", "--target", "level", "--rounds", "0"], "--rounds is 0; at least 1 is needed"),
+        (["grades.csv", "--target", "level", "--drop", "ID"], "has no column 'ID'"),
         (["grades.csv", "--target", "level", "--models", "isbor,mord"], "There is no model 'mord'"),
         (["grades.csv"], "Missing option '--target'"),
     ],
@@ -347,17 +297,3 @@ def test_a_linear_model_is_among_those_compared_by_default(tmp_path, monkeypatch
     assert [model.name for model in request.experiment.models] == [
         "isbor", "sbor", "svor", "gpor", "kdlor", "linear", "trees",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b'a,grade\n1,2\n"3', "cannot be read as a table"),
-        (bytes(range(128, 256)), "cannot be read as a table"),
-        (b"a,grade\n", "has no rows"),
-        (b"a,grade\n1,1\n2,\n", "1 of 2 rows of mine.csv have no 'grade'"),
-    ],
-)
-def test_a_table_that_cannot_be_read_is_one_sentence(content, message, tmp_path, call):
-    (tmp_path / "mine.csv").write_bytes(content)
-    assert_user_error(call("compare", "mine.csv", "--target", "grade", cwd=tmp_path), message)

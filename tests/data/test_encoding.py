@@ -58,8 +58,8 @@ def arrow_table():
 
 
 NAMES = (
-    *("age", "age missing", "color=blue", "color=red", "color missing", "color new"),
-    *("size=S", "size=L", "size new", "ok=False", "ok=True", "ok missing", "ok new", "n"),
+    *("age", "age missing", "color=blue", "color=red", "color missing", "color unseen"),
+    *("size=S", "size=L", "size unseen", "ok=False", "ok=True", "ok missing", "ok unseen", "n"),
 )
 MATRIX = np.array(
     [
@@ -119,7 +119,7 @@ def test_a_model_reads_the_tables_of_another_library():
 def test_strings_in_all_their_types_give_the_same_columns(column):
     frame = pd.DataFrame({"x": column}) if isinstance(column, pd.Series) else pl.DataFrame({"x": column})
     encoding, matrix, _ = learn(frame)
-    assert encoding.names == ("x=a", "x=b", "x missing", "x new")
+    assert encoding.names == ("x=a", "x=b", "x missing", "x unseen")
     assert_array_equal(matrix, [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0]])
 
 
@@ -160,7 +160,7 @@ def test_declared_levels_keep_their_order_and_others_are_sorted():
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_ordered_levels_have_a_column_of_places(library):
+def test_ordered_levels_have_a_column_of_ranks(library):
     grades, order = ["high", "low", None, "mid", "low"], ["low", "unused", "mid", "high"]
 
     def frame(cells):
@@ -169,16 +169,16 @@ def test_ordered_levels_have_a_column_of_places(library):
         return pd.DataFrame({"grade": pd.Categorical(cells, order, ordered=True)})
 
     encoding, matrix, encode = learn(frame(grades))
-    *names, marks_missing, marks_new = encoding.names
-    assert names == ["grade=low", "grade=mid", "grade=high", "grade place"]
-    assert (marks_missing, marks_new) == ("grade missing", "grade new")
+    *names, marks_missing, marks_unseen = encoding.names
+    assert names == ["grade=low", "grade=mid", "grade=high", "grade rank"]
+    assert (marks_missing, marks_unseen) == ("grade missing", "grade unseen")
     assert encoding.categorical.tolist() == [True, True, True, False, True, True]
     assert_array_equal(matrix[:, 3], [2.0, 0.0, 0.75, 1.0, 0.0])  # a missing cell has the mean place
     assert_array_equal(encode(frame(["unused", "mid"]))[:, 3], [0.75, 1.0])
     plain = learn(pd.DataFrame({"grade": pd.Categorical(grades, order)}))[0]
-    assert "grade place" not in plain.names
+    assert "grade rank" not in plain.names
     two = learn(pd.DataFrame({"x": pd.Categorical(["a", "b"], ordered=True)}))[0]
-    assert two.names == ("x=a", "x=b", "x new")
+    assert two.names == ("x=a", "x=b", "x unseen")
 
 
 def test_polars_categories_are_numbered_by_appearance_which_must_not_matter():
@@ -239,7 +239,7 @@ def test_a_table_may_hold_nothing_but_missing_cells(cells):
 def test_a_category_that_is_never_present_in_training_is_only_missing():
     frame = pd.DataFrame({"x": pd.Categorical([None, None], ["a"])})
     encoding, matrix, encode = learn(frame)
-    assert encoding.names == ("x missing", "x new")
+    assert encoding.names == ("x missing", "x unseen")
     assert_array_equal(matrix, [[1, 0], [1, 0]])
     assert_array_equal(encode(pd.DataFrame({"x": ["a", None]})), [[0, 1], [1, 0]])
 
@@ -392,7 +392,7 @@ def test_features_are_noted_and_compared(table):
 def test_columns_without_string_names_are_told_by_position():
     frame = pd.DataFrame([["a", 1.0], ["b", np.nan]])
     encoding, _, encode = learn(frame)
-    assert encoding.names == ("x0=a", "x0=b", "x0 new", "x1", "x1 missing")
+    assert encoding.names == ("x0=a", "x0=b", "x0 unseen", "x1", "x1 missing")
     with pytest.raises(ValueError, match="X has 1 features, but Model is expecting 2"):
         encode(frame[[0]])
     with pytest.raises(ValueError, match=r"first \(inf\) in row 0, column 1"):

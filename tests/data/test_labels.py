@@ -21,6 +21,7 @@ from sklearn.exceptions import DataConversionWarning
 from isbor.data.labels import OrderedLabels, encode_labels, observed_levels, ordered_union, rank_labels
 
 LEVELS = ["low", "medium", "high"]  # alphabetical order would be high, low, medium
+NUMPY_STRING = getattr(np.dtypes, "StringDType", lambda: "U")()  # its own type since NumPy 2
 
 int64 = st.integers(-(2**63), 2**63 - 1)
 numbers = st.one_of(
@@ -118,7 +119,7 @@ def test_number_types_are_kept(dtype):
         ("low", "high", "low"),
         np.array(["low", "high", "low"]),
         np.array(["low", "high", "low"], dtype=object),
-        np.array(["low", "high", "low"], dtype=np.dtypes.StringDType()),
+        np.array(["low", "high", "low"], dtype=NUMPY_STRING),
         pd.Series(["low", "high", "low"]),
         pd.Series(["low", "high", "low"], dtype=object),
         pd.Index(["low", "high", "low"]),

@@ -18,7 +18,6 @@ from sklearn.utils import Bunch
 
 from isbor.datasets import (
     SADDLE_THRESHOLDS,
-    benchmarks,
     cut_by_rank,
     load_benchmark,
     make_balance_scale,
@@ -58,7 +57,7 @@ def no_files(monkeypatch, tmp_path):
 
     monkeypatch.delenv("ISBOR_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(benchmarks, "fetch_openml", unreachable)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", unreachable)
     return tmp_path / "cache" / "isbor"
 
 
@@ -316,7 +315,7 @@ def test_a_download_is_kept_in_the_cache_and_reads_back_equal(no_files, monkeypa
         calls.append(parameters)
         return Bunch(data=data, target=target, feature_names=names)
 
-    monkeypatch.setattr(benchmarks, "fetch_openml", fetch)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
     downloaded, cached = load_benchmark("bank"), load_benchmark("bank")
     assert [call["data_id"] for call in calls] == [572]
     assert "OpenML" in downloaded.DESCR and str(no_files) in cached.DESCR
@@ -330,7 +329,7 @@ def test_a_download_is_kept_in_the_cache_and_reads_back_equal(no_files, monkeypa
 
 def test_a_download_of_another_shape_is_refused_and_not_kept(no_files, monkeypatch):
     found = Bunch(data=np.ones((10, 8)), target=np.arange(10.0), feature_names=list("abcdefgh"))
-    monkeypatch.setattr(benchmarks, "fetch_openml", lambda **_: found)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: found)
     with pytest.raises(
         ValueError, match=r"OpenML data set 572 holds .* shape \(10, 8\); \(8192, 8\) is needed"
     ):
@@ -341,7 +340,7 @@ def test_a_download_of_another_shape_is_refused_and_not_kept(no_files, monkeypat
 def test_nominal_targets_of_a_download_are_ranked(no_files, monkeypatch):
     target = np.resize(np.array(["2", "3", "4", "5"], dtype=object), 1000)
     found = Bunch(data=np.ones((1000, 10)), target=target, feature_names=list("abcdefghij"))
-    monkeypatch.setattr(benchmarks, "fetch_openml", lambda **_: found)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: found)
     assert_array_equal(load_benchmark("swd").target[:4], [1, 2, 3, 4])
 
 
@@ -349,7 +348,7 @@ def test_a_cache_that_cannot_be_written_costs_only_the_cache(no_files, monkeypat
     no_files.parent.mkdir()
     no_files.write_text("a file where the directory should be")
     found = Bunch(data=np.ones((8192, 8)), target=np.arange(8192.0), feature_names=list("abcdefgh"))
-    monkeypatch.setattr(benchmarks, "fetch_openml", lambda **_: found)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: found)
     assert load_benchmark("bank").data.shape == (8192, 8)
     assert "could not be kept in the cache" in caplog.text
 

@@ -18,7 +18,7 @@ def named_problems():
     yield "one row per class", rng.normal(size=(6, 2)), np.arange(6)
     yield "one row per class, two classes", np.array([[0.0], [1.0]]), np.array([0, 1])
     yield "two classes", X, (y > 1).astype(int)
-    yield "50 classes", rng.normal(size=(400, 2)), np.repeat(np.arange(50), 8)
+    yield "40 classes", rng.normal(size=(400, 2)), np.repeat(np.arange(40), 10)
     yield "50 ordered classes", np.linspace(0, 1, 500)[:, None], np.repeat(np.arange(50), 10)
     yield "separable", X, np.digitize(X[:, 0], [-0.5, 0.5])
     yield "separable with a wide gap", np.vstack([X - 100, X + 100]), np.repeat([0, 1], 120)

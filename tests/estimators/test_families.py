@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from isbor import ISBOR
 from isbor.metrics import log_loss, mean_absolute_error
-from isbor.search import mixed
+from isbor.search.families import mixed
 from isbor.search.selection import FamilyTrial, Selection
 
 MIXED = {"basis": "mixed", "n_members": 2}
@@ -93,7 +93,7 @@ def test_an_average_of_kinds_is_a_model_like_any_other():
     model = ISBOR().fit(X, y)
     assert model.basis_ == "rbf + mixed"
     assert model.selection_.families == ("rbf", "mixed")
-    assert len(model.coef_) == len(model.alpha_) == len(model.relevance_vectors_) == model.n_relevance_
+    assert len(model.dual_coef_) == len(model.alpha_) == len(model.relevance_vectors_) == model.n_relevance_
     score = model.latent(X)
     assert_allclose([score.mean(), score.std()], [0.0, 1.0], atol=1e-9)
     again = pickle.loads(pickle.dumps(model))
@@ -293,7 +293,7 @@ def test_a_mixed_model_is_an_average_that_survives_pickling(fits, two_of_six):
     model = fits["mixed"]
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert len(model.coef_) == len(model.alpha_) == len(model.relevance_vectors_) == model.n_relevance_
+    assert len(model.dual_coef_) == len(model.alpha_) == len(model.relevance_vectors_) == model.n_relevance_
     score = model.latent(two_of_six[0])
     assert_allclose([score.mean(), score.std()], [0.0, 1.0], atol=1e-9)
 

@@ -16,7 +16,7 @@ def check(model, X):
     for value in (
         *model.latent(X, return_std=True),
         model.decision_function(X),
-        model.coef_,
+        model.dual_coef_,
         model.alpha_,
         model.thresholds_,
         model.sigma_,

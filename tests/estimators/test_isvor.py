@@ -14,7 +14,7 @@ from isbor import ISVOR, SVOR
 from isbor.estimators import isvor
 from isbor.kernel.calibration import calibrate
 from isbor.metrics import log_loss
-from isbor.prediction.latent import Latent
+from isbor.model.latent import Latent
 from isbor.prediction.probabilities import class_probabilities
 from tests.estimators.hard_problems import named_problems, random_problem
 
@@ -290,8 +290,8 @@ def test_copies_learn_on_their_own(rows):
             {},
             "0 classes with positive weight",
         ),
-        ({"classes": CLASSES}, {"sample_weight": np.full(60, -1.0)}, "Negative values"),
-        ({"constraints": "explicit", "classes": CLASSES}, {}, "'constraints' parameter"),
+        ({"classes": CLASSES}, {"sample_weight": np.full(60, -1.0)}, r"sample_weight is -1\.0 in row 0"),
+        ({"constraints": "explicit", "classes": CLASSES}, {}, "constraints='explicit': 'implicit' or"),
     ],
 )
 def test_partial_fit_says_what_it_needs(rows, parameters, arguments, message):

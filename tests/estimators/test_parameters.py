@@ -42,7 +42,7 @@ Y = np.arange(12) // 4
             "SVOR has C=0: a finite number above 0 is needed; tol=-1: a finite number above 0 is needed.",
         ),
     ],
-    ids=str,
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
 def test_error_names_what_was_found_and_what_is_needed(parameters, message):
     with pytest.raises(ParameterError) as error:
@@ -69,7 +69,7 @@ def test_a_long_value_is_cut():
         {"random_state": np.random.RandomState(0), "class_weight": {0: 2.0}},
         {"random_state": np.uint8(0), "kernel": np.str_("linear")},
     ],
-    ids=str,
+    ids="-".join,
 )
 def test_scalars_of_numpy_are_accepted(parameters):
     KDLOR(**parameters).fit(X, Y)

@@ -10,9 +10,9 @@ from isbor import ISBOR
 from isbor._core.parallel import Workers
 from isbor.inference.expansion import streamed
 from isbor.inference.noise import expand_noise, fit_noise, noise_scale_at_rows
+from isbor.inference.sparse import fit_weights
 from isbor.model.basis import Functions
 from isbor.model.likelihood import edges, ordinal_probit
-from isbor.prediction.sparse import fit_weights
 from tests.problems import small_rows
 
 

@@ -86,3 +86,18 @@ def test_scores_come_from_machines_that_have_not_seen_the_row():
     assert_allclose(score[22], 100.0 + x[22, 0])  # the only row of its class: by the machine of all rows
     sizes = np.array([np.sum(fold != number) for number in fold])
     assert_allclose(score[:22], (x[:22, 0] - 8.0 - sizes[:22]) + 2.0)
+
+
+def test_what_is_left_of_a_class_weighs_something():
+    y, weight = np.repeat([0, 1], 6), np.ones(12)
+    weight[1:6] = 1e-17  # of class 0, next to nothing is left without its first row
+    rows = TrainingRows(np.arange(12.0)[:, None], y, weight, np.arange(12))
+    left = []
+
+    def fit(part):
+        left.append(part.weight[part.y == 0].sum())
+        return CutScore(np.zeros(len(part)), np.zeros(1), 1)
+
+    cross_fitted_scores(rows, CutScore(np.zeros(12), np.zeros(1), 1), fit, Kernel("linear"), 5)
+    assert len(left) == 5
+    assert min(left) >= 1.0

@@ -37,12 +37,12 @@ def field(name):
 @pytest.mark.parametrize(
     ("value", "derivative", "sign", "argument"),
     [
-        ("log_p", "score", 1, 0),
+        ("log_p", "slope", 1, 0),
         ("log_p", "lower", -1, 1),
         ("log_p", "upper", 1, 2),
-        ("score", "curvature", -1, 0),
-        ("score", "lower_curvature", 1, 1),
-        ("score", "upper_curvature", 1, 2),
+        ("slope", "curvature", -1, 0),
+        ("slope", "lower_curvature", 1, 1),
+        ("slope", "upper_curvature", 1, 2),
         ("upper", "upper_curvature", 1, 0),
         ("lower", "lower_curvature", -1, 0),
     ],

@@ -217,7 +217,7 @@ def test_vectors_are_larger_for_larger_weights(model, saddle):
     display = LatentDisplay.from_estimator(model, saddle[0], grid_resolution=9)
     assert_array_equal(display.vectors_.get_offsets(), model.relevance_vectors_)
     areas = display.vectors_.get_sizes()
-    assert_array_equal(np.argsort(areas, kind="stable"), np.argsort(np.abs(model.coef_), kind="stable"))
+    assert_array_equal(np.argsort(areas, kind="stable"), np.argsort(np.abs(model.dual_coef_), kind="stable"))
     assert areas.min() >= 40
     assert [text.get_text() for text in display.legend_.get_texts()] == ["relevance vectors (area: weight)"]
     assert display.rows_ is None

@@ -11,7 +11,7 @@ from isbor._core.parallel import Workers
 from isbor.data.training import read_training
 from isbor.prediction.ensemble import Ensemble
 from isbor.prediction.probabilities import class_probabilities
-from isbor.search.families import FAMILIES, fit_families
+from isbor.search.families.catalogue import FAMILIES, fit_families
 from isbor.search.result import SearchResult
 from isbor.search.settings import SearchSettings
 

@@ -11,18 +11,18 @@ from scipy.stats import norm
 
 from isbor._core.parallel import Workers
 from isbor.data.rows import canonical_rows
-from isbor.data.warps import prepare
+from isbor.data.warps import Preparation
 from isbor.inference.mode import posterior_precision
 from isbor.model.basis import RowDictionary
+from isbor.model.latent import Latent
 from isbor.model.likelihood import edges, ordinal_probit
 from isbor.prediction.decisions import decide, margins
+from isbor.prediction.empty_classes import insert_empty_levels
 from isbor.prediction.ensemble import Ensemble
-from isbor.prediction.latent import Latent
-from isbor.prediction.levels import insert_empty_levels
 from isbor.prediction.probabilities import class_probabilities, credible_bands, log_class_probabilities
-from isbor.search.gram import solve_gram
 from isbor.search.recorder import Recorder
 from isbor.search.settings import SolverSettings
+from isbor.search.solvers.gram import solve_gram
 
 B = np.array([-1.0, 0.2, 1.5])
 MEAN = np.linspace(-5.1, 5.2, 31)
@@ -186,8 +186,7 @@ def test_variance_and_probabilities_against_importance_sampling(seed, gamma):
     assert m >= 1
     basis = dictionary.basis(model.functions.origin)
     new = 1.2 * rng.normal(size=(100, 2))
-    preparation = prepare(rows, scaling, None)[1]
-    latent = Ensemble.of(preparation, [model], 150.0).latent(new)
+    latent = Ensemble.of(Preparation.plain(scaling), [model], 150.0).latent(new)
     mean, variance = latent.mean, latent.variance
     phi = basis(scaling(new))
 

@@ -7,9 +7,9 @@ from isbor._core.parallel import Workers
 from isbor._core.trace import StopReason
 from isbor.inference.mode import posterior_precision
 from isbor.model.basis import RowDictionary
-from isbor.search.batch import mackay_precisions, solve_batch
 from isbor.search.recorder import Recorder
 from isbor.search.settings import SolverSettings
+from isbor.search.solvers.batch import mackay_precisions, solve_batch
 from tests.problems import small_rows
 
 
@@ -47,8 +47,8 @@ def test_most_functions_leave_and_the_evidence_is_that_of_selection(solved):
 
 def test_the_trace_tells_who_left(solved):
     model, steps = solved
-    left = {step.basis for step in steps if step.kind == "delete"}
-    started = {step.basis for step in steps if step.kind == "start"}
+    left = {step.row for step in steps if step.kind == "delete"}
+    started = {step.row for step in steps if step.kind == "start"}
     rest = started - left
     assert len(rest) == len(model) == steps[-1].n_active
     modes = [step.log_evidence for step in steps if step.kind == "mode"]

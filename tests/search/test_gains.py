@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from isbor._core.parallel import Workers
 from isbor.inference.evidence import gram_model, weight_posterior
 from isbor.inference.expansion import expand, streamed
-from isbor.prediction.sparse import fit_weights
+from isbor.inference.sparse import fit_weights
 from isbor.search.adaptive.gains import Directions, Gains, best_candidates
 from isbor.search.adaptive.proposals import Proposals
 from isbor.search.starts import start_from

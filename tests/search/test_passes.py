@@ -7,12 +7,16 @@ from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
 from isbor.data.rows import canonical_rows
 from isbor.inference.expansion import expand, streamed
+from isbor.inference.mode import starting_thresholds
+from isbor.inference.sparse import fit_weights
 from isbor.model.basis import RowDictionary
-from isbor.search import passes, width
-from isbor.search.gram import solve_gram
-from isbor.search.passes import PassSettings, make_moves, moves_that_pay
+from isbor.search import width
 from isbor.search.recorder import Recorder
 from isbor.search.settings import SolverSettings
+from isbor.search.solvers import passes
+from isbor.search.solvers.gram import solve_gram
+from isbor.search.solvers.passes import PassSettings, make_moves, moves_that_pay
+from isbor.search.solvers.sequential import solve_sequential
 from isbor.search.starts import initial_model
 from isbor.search.width import choose_width
 from tests.problems import small_rows
@@ -98,3 +102,22 @@ def test_more_classes_than_a_sample_would_hold(monkeypatch):
         dictionary = RowDictionary(rows, chosen.gamma)
         model, _ = solve_gram(rows, dictionary, chosen.model, settings, workers, Recorder("fit", rows.source))
     assert len(model.mode.thresholds) == 49
+
+
+@pytest.mark.parametrize("solve", [solve_gram, solve_sequential])
+def test_the_number_of_vectors_is_limited(solve):
+    rows = small_rows(n=120)
+    dictionary = RowDictionary(rows, 0.3)
+    with Workers(1) as workers:
+        found = []
+        for settings in (SolverSettings(), SolverSettings(max_vectors=3)):
+            recorder = Recorder("fit", rows.source)
+            found.append(solve(rows, dictionary, None, settings, workers, recorder)[0])
+    free, limited = found
+    assert len(free) > 3
+    assert 1 <= len(limited) <= 3
+    none = np.zeros(0)
+    thresholds = starting_thresholds(rows.y, rows.weight)
+    with Workers(1) as workers:
+        nothing = fit_weights(rows, free.functions.take(slice(0)), none, none, thresholds, workers)
+    assert limited.log_evidence > nothing.log_evidence + 20.0

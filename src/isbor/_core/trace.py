@@ -25,7 +25,7 @@ class Step:
     """
 
     kind: StepKind
-    basis: int  # row of the training table on which the function was first centred; -1 for no function
+    row: int  # row of the training table on which the function was first centred; -1 for no function
     predicted_gain: float  # of the objective, in nats
     log_evidence: float  # nats, without the size prior
     n_active: int  # functions in the model after the step
@@ -43,7 +43,7 @@ class Step:
 
     def __str__(self) -> str:
         whole = {"mode": "mode found", "ascent": "centres and metrics moved", "noise": "noise fitted"}
-        what = whole.get(self.kind, f"{self.kind} row {self.basis}")
+        what = whole.get(self.kind, f"{self.kind} row {self.row}")
         return (
             f"{self.stage}, pass {self.pass_number} on {self.n_rows} rows: {what}, "
             f"{self.n_active} functions, log evidence {self.log_evidence:.2f}"

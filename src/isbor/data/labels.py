@@ -30,7 +30,15 @@ from sklearn.utils import column_or_1d
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor._core.warnings import warn_user
 
-__all__ = ["OrderedLabels", "encode_labels", "observed_levels", "ordered_union", "rank_labels"]
+__all__ = [
+    "OrderedLabels",
+    "encode_labels",
+    "is_quantity",
+    "observed_levels",
+    "ordered_union",
+    "rank_labels",
+    "warn_of_quantity",
+]
 
 _Kind: TypeAlias = Literal["boolean", "number", "string", "object"]
 
@@ -52,6 +60,7 @@ class OrderedLabels:
 
     classes: LabelArray  # (r,) all levels, lowest first, in the labels' own type
     codes: IntArray  # (n,) position of each row's label in classes
+    given_order: bool = True  # whether the order was given; else classes are the numbers that occur
 
 
 def encode_labels(y: object, classes: object = None) -> OrderedLabels:
@@ -77,7 +86,8 @@ def encode_labels(y: object, classes: object = None) -> OrderedLabels:
         order = declared
     else:
         order = _natural_order(values)
-    return OrderedLabels(order, _ranks(values, order))
+    is_given = classes is not None or declared is not None
+    return OrderedLabels(order, _ranks(values, order), is_given)
 
 
 def rank_labels(y: object, classes: object) -> IntArray:
@@ -117,6 +127,23 @@ def observed_levels(labels: OrderedLabels, weight: FloatArray | None = None, *, 
             "Check the target column, the filter that made this subset, and the sample weights."
         )
     return observed
+
+
+def is_quantity(n_distinct: int, n_rows: int) -> bool:
+    """Whether so many different numbers are more likely a quantity than ordered classes."""
+    return n_distinct > max(20, n_rows // 10)
+
+
+def warn_of_quantity(labels: OrderedLabels) -> None:
+    """Warn if the labels are so many different numbers that a few classes cannot be meant."""
+    n_classes, n_rows = len(labels.classes), len(labels.codes)
+    if not labels.given_order and is_quantity(n_classes, n_rows):
+        warn_user(
+            f"y holds {n_classes} different numbers in {n_rows} rows, and each becomes a class. If y is a "
+            "quantity, cut it into a few classes first, for instance with pandas.qcut(y, 5, labels=False). "
+            "If these are the classes, list them, lowest first, in classes=.",
+            UserWarning,
+        )
 
 
 # Reading: from whatever the caller has to one clean array, shape (n,), of one kind.
@@ -298,7 +325,7 @@ def _ranks(values: LabelArray, order: LabelArray) -> IntArray:
     _refuse_other_kind(values, order)
     codes = _positions(values, order)
     if np.any(codes < 0):
-        raise _unknown_labels(_distinct(values[codes < 0]), order)
+        raise _unknown_labels(_distinct(values[codes < 0]), order, _wrapper_hint(values, order))
     return codes
 
 
@@ -319,13 +346,26 @@ def _refuse_other_kind(values: LabelArray, order: LabelArray) -> None:
         raise ValueError(
             f"y holds {found} labels, such as {_quote(values[:1].tolist())}, "
             f"but classes holds {needed} labels, {_quote(order.tolist())}. Bring both to one type."
+            f"{_wrapper_hint(values, order)}"
         )
 
 
-def _unknown_labels(unknown: list[Any], order: LabelArray) -> ValueError:
+def _unknown_labels(unknown: list[Any], order: LabelArray, hint: str = "") -> ValueError:
     return ValueError(
         f"y holds {len(unknown)} label(s) not in classes: {_quote(unknown)}. "
-        f"classes is {_quote(order.tolist())}. Add them where they belong, lowest first, or correct y."
+        f"classes is {_quote(order.tolist())}. Add them where they belong, lowest first, or correct y.{hint}"
+    )
+
+
+def _wrapper_hint(values: LabelArray, order: LabelArray) -> str:
+    """Return the remedy if a wrapper may have replaced the labels by 0, 1, …, in sorted order."""
+    is_code = _kind(order) != "number" or set(values.tolist()) <= set(range(len(order)))
+    if _kind(values) != "number" or not is_code:
+        return ""
+    return (
+        " A scikit-learn wrapper such as BaggingClassifier may have replaced the labels by their places in "
+        "sorted (for strings: alphabetical) order. Then encode them yourself with isbor.OrderedLabelEncoder, "
+        "which keeps their order, pass the integers to the wrapper, and leave out classes=."
     )
 
 

@@ -15,12 +15,13 @@ farther away than others.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from isbor._core.types import FloatArray, IntArray
+from isbor._core.types import BoolArray, FloatArray, IntArray
 from isbor.data.folds import rank_in_class
 
 __all__ = ["Scaling", "TrainingRows", "canonical_rows"]
+
+_REFERENCE_ROWS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Scaling:
 
     mean: FloatArray  # (d,)
     factor: FloatArray  # (d,), one over the standard deviation; 0 for a constant feature
-    varying: NDArray[np.bool_]  # (d,) whether the column is not constant in training
+    varying: BoolArray  # (d,) whether the column is not constant in training
 
     @classmethod
     def identity(cls, n_columns: int) -> "Scaling":
@@ -73,6 +74,17 @@ class TrainingRows:
     def prefix_size(self, n: int) -> int:
         """Return n, or more if a prefix needs more rows to hold every level."""
         return max(n, 4 * self.n_levels)
+
+    @property
+    def reference(self) -> "TrainingRows":
+        """A sample of 1,000 rows, from which typical sizes of functions are computed."""
+        return self.head(_REFERENCE_ROWS)
+
+    @property
+    def varying(self) -> BoolArray:
+        """Columns in which the rows of the reference sample differ, (d,)."""
+        varying: BoolArray = np.ptp(self.reference.X, axis=0) > 0
+        return varying
 
     def head(self, n: int) -> "TrainingRows":
         """Return the first n rows, a stratified sample, without copying."""

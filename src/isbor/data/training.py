@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.encoding import Missing, TableEncoding, learn_table
-from isbor.data.labels import OrderedLabels, encode_labels, observed_levels
+from isbor.data.labels import OrderedLabels, encode_labels, observed_levels, warn_of_quantity
 from isbor.data.rows import Scaling, TrainingRows, canonical_rows
 from isbor.data.weights import check_sample_weight
 
@@ -94,6 +94,7 @@ def read_training(
     """
     parameters: Readable = estimator
     labels = encode_labels(y, parameters.classes if classes is None else classes)
+    warn_of_quantity(labels)
     weight = checked_weights(X, labels, sample_weight, parameters.class_weight)
     observed = observed_levels(labels, weight, fewest=fewest_levels)
     encoding, matrix = learn_table(estimator, X, parameters.missing, weight)

@@ -16,10 +16,9 @@ of the training rows and constant outside.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from isbor._core.types import FloatArray, IntArray
+from isbor._core.types import BoolArray, FloatArray, IntArray
 from isbor.data.rows import Scaling, TrainingRows
 
 __all__ = ["Preparation", "Warp", "prepare"]
@@ -76,6 +75,12 @@ class Preparation:
     source: IntArray  # (p,) the scaled column of each prepared column, in ascending order
     warps: tuple[Warp | None, ...]  # (p,) None for a plain column
 
+    @classmethod
+    def plain(cls, scaling: Scaling) -> "Preparation":
+        """Return the preparation that only scales."""
+        n_columns = len(scaling.mean)
+        return cls(scaling, np.arange(n_columns), (None,) * n_columns)
+
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return the prepared rows of encoded ones, a new array of shape (n, p)."""
         return self.widen(self.scaling(X))
@@ -110,7 +115,7 @@ class Preparation:
         """Return a key for each prepared column: its source, and whether it is plain."""
         return [(j, warp is None) for j, warp in zip(self.source.tolist(), self.warps, strict=True)]
 
-    def centres(self, prepared: FloatArray, used: NDArray[np.bool_]) -> FloatArray:
+    def centres(self, prepared: FloatArray, used: BoolArray) -> FloatArray:
         """Return centres in the units of the encoded table.
 
         If a function uses a column and its warp, the plain column counts. Unused columns take their mean.
@@ -124,24 +129,22 @@ class Preparation:
         return self.scaling.inverse(scaled)
 
 
-def prepare(
-    rows: TrainingRows, scaling: Scaling, warpable: NDArray[np.bool_] | None
-) -> tuple[TrainingRows, Preparation]:
+def prepare(rows: TrainingRows, scaling: Scaling, warpable: BoolArray) -> tuple[TrainingRows, Preparation]:
     """Return the prepared training rows, and the preparation for other rows.
 
-    `warpable`, (d,), marks the columns that may be warped; constant columns are then left out, and a column
-    with two values is not warped. None means no warps and no columns left out.
+    `warpable`, (d,), marks the columns that may be warped. Constant columns are left out, and a column with
+    two values is not warped.
     """
     source: list[int] = []
     warps: list[Warp | None] = []
     columns = np.arange(rows.X.shape[1])
-    if warpable is not None and scaling.varying.any():
+    if scaling.varying.any():
         columns = columns[scaling.varying]
     for j in columns.tolist():
         source.append(j)
         warps.append(None)
         column = rows.X[:, j]
-        if warpable is not None and warpable[j] and len(np.unique(column[:1000])) > 2:
+        if warpable[j] and len(np.unique(column[:1000])) > 2:
             warp = Warp.learn(column, rows.weight)
             if warp is not None:
                 source.append(j)

@@ -9,7 +9,6 @@ from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
 from isbor._core.types import FloatArray, IntArray
@@ -245,6 +244,8 @@ def _class_labels(target: FloatArray, source: str) -> IntArray:
 
 def _download(openml_id: int) -> tuple[list[str], FloatArray, FloatArray]:
     """Fetch feature names, features and target from OpenML."""
+    from sklearn.datasets import fetch_openml  # imports much that nothing else needs
+
     with warnings.catch_warnings():
         # The caller's error says more than the warning that announces a second attempt.
         warnings.filterwarnings("ignore", message="A network error occurred")

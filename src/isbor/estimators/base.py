@@ -16,9 +16,9 @@ from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.encoding import Missing, TableEncoding
 from isbor.data.training import TrainingSet
 from isbor.estimators.parameters import DICT, NONE, RANDOM_STATE, Allowed, check_parameters, choice, integer
+from isbor.model.latent import Latent, LatentModel
 from isbor.prediction.decisions import Loss, decide, margins
-from isbor.prediction.latent import Latent, LatentModel
-from isbor.prediction.levels import insert_empty_levels
+from isbor.prediction.empty_classes import insert_empty_levels
 from isbor.prediction.probabilities import class_probabilities, credible_bands, log_class_probabilities
 
 __all__ = [

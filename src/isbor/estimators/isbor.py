@@ -14,7 +14,7 @@ from isbor.data.training import ClassWeight, TrainingSet, read_training
 from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer, number
 from isbor.estimators.sparse import SparseClassifier
-from isbor.search.families import fit_families
+from isbor.search.families.catalogue import fit_families
 from isbor.search.result import Family, SearchResult
 from isbor.search.selection import Selection, select_families
 from isbor.search.settings import SearchSettings
@@ -90,7 +90,7 @@ class ISBOR(SparseClassifier):
         Chooses the pseudo-random order in which rows and functions are proposed. None is a fixed order: the
         fit is a function of the data alone, whatever the order of its rows.
     callback : callable or None, default=None
-        Called with each `isbor._core.trace.Step`. If it raises, the estimator stays as it was.
+        Called with each `isbor.Step`. If it raises, the estimator stays as it was.
     verbose : int, default=0
         1 writes a line a pass to standard error, 2 a line a move.
 
@@ -111,7 +111,9 @@ class ISBOR(SparseClassifier):
     feature_relevance_ : ndarray of shape (n_features,)
         Share of the score's variation that goes with each feature: how much the score changes, in mean
         square, when the feature alone is taken from another row. Sums to one; zeros if the score is constant.
-    coef_ : ndarray of shape (n_relevance_,)
+    feature_importances_ : ndarray of shape (n_features,)
+        The same, under the name that scikit-learn's `SelectFromModel` and `RFE` look for.
+    dual_coef_ : ndarray of shape (n_relevance_,)
         Weights of the basis functions.
     intercept_ : float
         Constant of the score.
@@ -147,8 +149,8 @@ class ISBOR(SparseClassifier):
 
     Notes
     -----
-    For "rbf" the score is intercept_ plus exp(-gamma_ ‖(x - z)/feature_scale_‖²) · coef_ summed over the
-    relevance vectors z. The label is the class whose thresholds enclose the score: the median of the
+    For "rbf" the score is intercept_ plus exp(-gamma_ ‖(x - z)/feature_scale_‖²) · dual_coef_ summed over
+    the relevance vectors z. The label is the class whose thresholds enclose the score: the median of the
     predicted distribution, which is not always its most probable class.
 
     In a data frame, columns that are categorical or hold strings or booleans become a column of zeros and

@@ -16,9 +16,9 @@ from isbor.estimators.base import SHARED_PARAMETERS, OrdinalClassifier
 from isbor.estimators.parameters import BOOLEAN, POSITIVE, Allowed, choice, integer, number
 from isbor.kernel.calibration import Calibration, calibrate, cross_fitted_scores
 from isbor.kernel.kernels import CutScore, Kernel, KernelMachine, KernelName
+from isbor.model.latent import Latent
 from isbor.prediction.decisions import Loss
-from isbor.prediction.latent import Latent
-from isbor.prediction.levels import insert_empty_levels
+from isbor.prediction.empty_classes import insert_empty_levels
 from isbor.prediction.probabilities import lapse_after
 
 __all__ = ["FOLDS", "KERNEL_PARAMETERS", "Gamma", "BatchKernelClassifier", "KernelClassifier"]

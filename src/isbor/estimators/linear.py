@@ -26,7 +26,7 @@ from isbor.data.training import ClassWeight, read_training
 from isbor.estimators.base import LatentClassifier, thresholds_of_all_levels
 from isbor.inference.expansion import Expansion, expand
 from isbor.inference.mode import find_mode, starting_thresholds
-from isbor.prediction.latent import Latent
+from isbor.model.latent import Latent
 from isbor.prediction.probabilities import lapse_after
 
 __all__ = ["OrderedProbit"]

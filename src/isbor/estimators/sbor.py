@@ -14,7 +14,7 @@ from isbor.data.training import ClassWeight, read_training
 from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer
 from isbor.estimators.sparse import SparseClassifier
-from isbor.search.rbf import fit_rbf
+from isbor.search.families.rbf import fit_rbf
 from isbor.search.settings import SearchSettings
 
 __all__ = ["SBOR"]
@@ -55,15 +55,15 @@ class SBOR(SparseClassifier):
     random_state : int, RandomState or None, default=None
         Chooses the pseudo-random order in which the search for a width proposes rows. None is a fixed order.
     callback : callable or None, default=None
-        Called with each `isbor._core.trace.Step`. If it raises, the estimator stays as it was.
+        Called with each `isbor.Step`. If it raises, the estimator stays as it was.
     verbose : int, default=0
         1 writes a line an update to standard error, 2 a line a function that leaves.
 
     Attributes
     ----------
-    classes_, thresholds_, sigma_, coef_, intercept_, alpha_, relevance_vectors_, relevance_, n_relevance_,
-    gamma_, feature_relevance_, feature_scale_, log_evidence_, n_iter_, trace_, width_trials_, stop_reason_,
-    column_names_
+    classes_, thresholds_, sigma_, dual_coef_, intercept_, alpha_, relevance_vectors_, relevance_,
+    n_relevance_, gamma_, feature_relevance_, feature_importances_, feature_scale_, log_evidence_, n_iter_,
+    trace_, width_trials_, stop_reason_, column_names_
         As in `ISBOR` with basis="rbf".
     n_features_in_, feature_names_in_
         As in scikit-learn.

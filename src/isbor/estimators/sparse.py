@@ -29,7 +29,7 @@ class SparseClassifier(LatentClassifier):
 
     thresholds_: FloatArray
     sigma_: float
-    coef_: FloatArray
+    dual_coef_: FloatArray
     intercept_: float
     alpha_: FloatArray
     relevance_vectors_: FloatArray
@@ -45,6 +45,11 @@ class SparseClassifier(LatentClassifier):
     stop_reason_: StopReason
     _model: Ensemble
 
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """`feature_relevance_`, under the name that scikit-learn's feature selection looks for."""
+        return self.feature_relevance_
+
     def _set_fitted(self, training: TrainingSet, result: SearchResult, workers: Workers) -> None:
         """Set the fitted attributes."""
         model, rows = result.model, training.rows
@@ -56,7 +61,7 @@ class SparseClassifier(LatentClassifier):
         self._encoding, self.classes_ = training.encoding, training.classes
         self.thresholds_ = (cuts - centre) / unit
         self.sigma_ = 1.0 / unit
-        self.coef_ = model.coef / unit
+        self.dual_coef_ = model.coef / unit
         self.intercept_ = (model.intercept - centre) / unit
         self.alpha_ = model.alpha * unit**2
         functions = model.functions

@@ -1,9 +1,8 @@
 """Experiments: models compared on data sets, as resumable runs with tables, tests, figures and a report.
 
-An `Experiment` describes models, tasks and splits; `run` computes its jobs, each in a process of its own,
-and keeps the records in a `Store`; `write_report` turns records into tables, figures and a page. The studies
-of the paper are shipped descriptions (`load_study`). ``isbor reproduce`` and ``isbor compare`` are these
-functions on the command line.
+An `Experiment` describes models, tasks and splits; `run` runs its jobs, each in its own process, and keeps
+the records in a `Store`; `write_report` turns records into tables, figures and a page. The studies of the
+paper come with the package (`load_study`). ``isbor reproduce`` and ``isbor compare`` call these functions.
 """
 
 from isbor.experiments.description.experiment import Experiment, Job, Limits, Search

@@ -1,4 +1,4 @@
-"""What ``isbor reproduce`` and ``isbor compare`` do: a request, checked before any work, then carried out."""
+"""``isbor reproduce`` and ``isbor compare``: a request is checked first, then carried out."""
 
 import os
 import re
@@ -33,7 +33,7 @@ __all__ = [
     "UnusableStoreError",
     "carry_out",
     "compare_request",
-    "how_to_go_on",
+    "how_to_continue",
     "reproduce_request",
 ]
 
@@ -45,12 +45,12 @@ _COMPARE_LIMITS = Limits(seconds=600.0, memory=8.0)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An experiment, where its results go, and what was typed to ask for it."""
+    """An experiment, the directory of its results, and the command that asked for it."""
 
     experiment: Experiment
     directory: Path
     command: str  # that continues it
-    known: Mapping[str, Record] = field(default_factory=dict)  # by keys: results of another run
+    known: Mapping[str, Record] = field(default_factory=dict)  # records of another run, by key
 
 
 def reproduce_request(
@@ -65,9 +65,9 @@ def reproduce_request(
     output: Path | None = None,
     command: str = "",
 ) -> Request:
-    """Return a study of the paper, or a described experiment, ready to run; raise an error if it cannot.
+    """Return a study of the paper, or an experiment from a file or module, checked and ready to run.
 
-    Modules beside a description can be imported by it, as those beside a script.
+    Modules beside a TOML file can be imported, like those beside a script.
     """
     if study not in STUDIES:
         sys.path.insert(0, str(Path(study).absolute().parent))
@@ -76,7 +76,7 @@ def reproduce_request(
         experiment = replace(experiment, splits=splits)
     experiment = replace(experiment, limits=_limited(experiment.limits, limits))
     directory = output or Path(f"isbor-{experiment.name}{'-quick' if quick else ''}")
-    known = {} if records is None else _taken_over(records, experiment)
+    known = {} if records is None else _known_records(records, experiment)
     return _checked(Request(experiment, directory, command, known))
 
 
@@ -94,15 +94,14 @@ def compare_request(
     output: Path | None = None,
     command: str = "",
 ) -> Request:
-    """Return a comparison on a user's table, ready to run; raise an error if it cannot."""
+    """Return a comparison on a user's table, checked and ready to run."""
     if folds < 2:
-        raise ValueError(f"There are {folds} folds; at least 2 are needed.")
+        raise ValueError(f"--folds is {folds}; at least 2 are needed.")
     if rounds < 1:
-        raise ValueError(f"There are {rounds} rounds of cross-validation; at least 1 is needed.")
+        raise ValueError(f"--rounds is {rounds}; at least 1 is needed.")
     if order is not None and (len(order) < 2 or len(set(order)) < len(order)):
         raise ValueError(
-            f"--order names {', '.join(order) or 'nothing'}; at least 2 labels, lowest first and each once, "
-            "are needed."
+            f"--order is {','.join(order) or 'empty'}; at least 2 different labels, lowest first, are needed."
         )
     chosen = tuple(map(catalogue_model, models if models is not None else _COMPARED))
     without = f" but {', '.join(drop)}" if drop else ""
@@ -124,7 +123,7 @@ def compare_request(
 
 
 def carry_out(request: Request, *, n_jobs: int | None, retry: bool, console: Console) -> Results:
-    """Run what is missing, print the tables, and write the report."""
+    """Run the jobs that have no record, print the tables, and write the report."""
     experiment = request.experiment
     n_jobs = _cores() if n_jobs is None else n_jobs
     _say(console, f"{experiment.title}. {_outline(experiment)}")
@@ -132,7 +131,7 @@ def carry_out(request: Request, *, n_jobs: int | None, retry: bool, console: Con
         if isinstance(task.source, TableFile) and (remark := task.source.remark()):
             _say(console, remark)
     _say(console, experiment.how_tuned())
-    with Store(request.directory / _STORE) as store, _stopped_politely():
+    with Store(request.directory / _STORE) as store, _sigterm_as_ctrl_c():
         for key, record in request.known.items():
             store.add(key, record)
         known = store.records(job.key for job in experiment.jobs())
@@ -154,8 +153,8 @@ def carry_out(request: Request, *, n_jobs: int | None, retry: bool, console: Con
     return results
 
 
-def how_to_go_on(request: Request) -> str:
-    """Return what to say when a run was stopped."""
+def how_to_continue(request: Request) -> str:
+    """Return the message after an interrupt."""
     experiment = request.experiment
     jobs = experiment.jobs()
     path = request.directory / _STORE
@@ -164,19 +163,19 @@ def how_to_go_on(request: Request) -> str:
         with Store(path) as store:
             n_done = len(store.records(job.key for job in jobs))
     return (
-        f"Stopped. {n_done} of {len(jobs)} jobs are done and kept in {request.directory}. "
+        f"Stopped. {n_done} of {len(jobs)} jobs are done and saved in {request.directory}. "
         f"To continue: {request.command}"
     )
 
 
-def _taken_over(path: Path, experiment: Experiment) -> Mapping[str, Record]:
-    """Return the records in a file of another run that are of this experiment."""
+def _known_records(path: Path, experiment: Experiment) -> Mapping[str, Record]:
+    """Return the records of this experiment in a file of another run."""
     found = read_record_lines(path)
     known = {job.key: found[job.key] for job in experiment.jobs() if job.key in found}
     if not known:
         raise ValueError(
-            f"None of the {len(found)} records in {str(path)!r} is of this experiment: its models, grids, "
-            "data or splits are others."
+            f"None of the {len(found)} records in {str(path)!r} belongs to this experiment: models, "
+            "grids, data or splits differ."
         )
     return known
 
@@ -195,22 +194,21 @@ def _checked(request: Request) -> Request:
     directory = request.directory
     if directory.exists() and not directory.is_dir():
         raise NotADirectoryError(
-            f"{str(directory)!r} is a file; name a directory for the results by --output."
+            f"{str(directory)!r} is a file; choose a directory for the results with --output."
         )
     parent = next(place for place in (directory, *directory.absolute().parents) if place.is_dir())
     if not os.access(parent, os.W_OK):
-        raise PermissionError(
-            f"Nothing can be written to {str(directory)!r}; choose another place by --output."
-        )
+        raise PermissionError(f"{str(directory)!r} is not writable; choose another directory with --output.")
     request.experiment.check()
     return request
 
 
 def _outline(experiment: Experiment) -> str:
-    n_models, n_tasks = len(experiment.models), len(experiment.tasks)
+    n_models, n_tasks, n_jobs = len(experiment.models), len(experiment.tasks), len(experiment.jobs())
+    fewer = " (fewer for some)" if n_jobs < n_models * n_tasks * experiment.splits else ""
     return (
         f"{n_models} model{'s' * (n_models > 1)} × {n_tasks} data set{'s' * (n_tasks > 1)} × "
-        f"{experiment.splits} splits = {len(experiment.jobs())} jobs, each with at most "
+        f"{experiment.splits} splits{fewer} = {n_jobs} jobs, each with at most "
         f"{experiment.limits.seconds:g} s and {experiment.limits.memory:g} GB."
     )
 
@@ -220,8 +218,8 @@ def _cores() -> int:
 
 
 @contextmanager
-def _stopped_politely() -> Iterator[None]:
-    """Let a request to terminate be what Ctrl-C is: workers end, claims are given back."""
+def _sigterm_as_ctrl_c() -> Iterator[None]:
+    """Treat SIGTERM like Ctrl-C: end the jobs and release their claims."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt

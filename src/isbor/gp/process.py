@@ -44,7 +44,7 @@ from scipy.linalg import blas, cho_solve, cholesky, lapack, solve_triangular
 
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import Scaling, TrainingRows
-from isbor.prediction.latent import Latent
+from isbor.model.latent import Latent
 
 __all__ = [
     "Covariance",

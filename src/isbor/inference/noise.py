@@ -37,7 +37,6 @@ from isbor.model.likelihood import edges, ordinal_probit
 __all__ = ["expand_noise", "fit_noise", "noise_scale_of", "noise_scale_at_rows"]
 
 _MAX_LOG_SCALE = 3.0  # limit on |ln s|
-_REFERENCE_ROWS = 1000  # sample for the height of a function
 _FIRST_PRECISION = 30.0  # starting value of λ
 _PRECISIONS = (3.0, 1e6)  # limits of λ
 _MAX_ROUNDS = 8
@@ -66,7 +65,7 @@ def fit_noise(rows: TrainingRows, functions: Functions, mode: Mode, workers: Wor
     if not len(functions):
         return weights
     columns = columns_of(rows, functions, workers)
-    reach = np.square(functions(rows.head(_REFERENCE_ROWS).X)).max(axis=0)
+    reach = np.square(functions(rows.reference.X)).max(axis=0)
     height = np.where(functions.ramp, np.maximum(reach, 1e-6), 1.0)
     precision = _FIRST_PRECISION
     nothing = np.zeros(0)

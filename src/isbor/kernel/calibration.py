@@ -12,9 +12,10 @@ be separated.
 The scores must come from machines that have not seen the rows, because training pushes rows to or beyond the
 margin. So each class is split into a few folds, and each fold is scored by a machine fitted to the others. A
 class with fewer rows than folds is held out in as many folds as it has rows. **The only row of a class is
-never held out**, because without it the threshold of the class could not be learned; it is scored by the
-machine fitted to all rows. The scores of machines of different folds may differ by a constant, which their
-thresholds absorb, so the mean threshold of each machine is subtracted from its scores.
+never held out**, nor are rows without which the class would have almost no weight, because then the threshold
+of the class could not be learned; these rows are scored by the machine fitted to all rows. The scores of
+machines of different folds may differ by a constant, which their thresholds absorb, so the mean threshold of
+each machine is subtracted from its scores.
 """
 
 from collections.abc import Callable
@@ -29,11 +30,12 @@ from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import expand, streamed
 from isbor.inference.mode import find_mode, starting_thresholds
 from isbor.kernel.kernels import CutScore, Kernel
-from isbor.prediction.latent import Latent
+from isbor.model.latent import Latent
 
 __all__ = ["Calibration", "calibrate", "cross_fitted_scores"]
 
 _REACH = 30.0  # prior standard deviation of the slope, for scores of unit standard deviation
+_NEGLIGIBLE = 1e-12  # share of the weight of all rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def cross_fitted_scores(
     n_folds: int,
 ) -> FloatArray:
     """Return the score of each row by a machine not trained on it, shifted to the thresholds of `whole`."""
-    fold = fold_numbers(rows.y, n_folds)
+    fold = _folds(rows, n_folds)
     centre = float(whole.thresholds.mean())
     score = np.empty(len(rows))
     alone = np.flatnonzero(fold < 0)
@@ -102,3 +104,11 @@ def cross_fitted_scores(
         cut = fit(part)
         score[held_out] = kernel(rows.X[held_out], part) @ cut.coef - cut.thresholds.mean() + centre
     return score
+
+
+def _folds(rows: TrainingRows, n_folds: int) -> IntArray:
+    """Return the fold in which each row is held out, -1 if too little weight of its class would be left."""
+    fold = fold_numbers(rows.y, n_folds)
+    part = rows.y * n_folds + np.maximum(fold, 0)
+    left = np.bincount(rows.y, rows.weight)[rows.y] - np.bincount(part, rows.weight)[part]
+    return np.where(left < _NEGLIGIBLE * rows.total_weight, -1, fold)

@@ -18,7 +18,7 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 
 from isbor._core.types import FloatArray
 from isbor.data.rows import Scaling, TrainingRows
-from isbor.prediction.latent import Latent
+from isbor.model.latent import Latent
 
 __all__ = ["CutScore", "Kernel", "KernelMachine", "KernelName"]
 

@@ -27,8 +27,6 @@ Real = TypeVar("Real", np.float32, np.float64)
 
 __all__ = ["Functions", "RowDictionary", "adaptive_cost", "bumps_and_ramps", "column_costs", "monomials"]
 
-_REFERENCE_ROWS = 1000  # sample for offsets and column costs
-
 
 @dataclass(frozen=True, slots=True)
 class Functions:
@@ -112,7 +110,7 @@ class Functions:
 
     def centred_on(self, rows: TrainingRows) -> Self:
         """Return the functions with offsets such that their means over a sample of the rows are zero."""
-        sample = rows.head(_REFERENCE_ROWS)
+        sample = rows.reference
         share = sample.weight / sample.weight.sum()
         return replace(self, offset=self.at(monomials(sample.X)) @ share)
 
@@ -153,7 +151,7 @@ def column_costs(rows: TrainingRows) -> FloatArray:
 
     Two values allow one contrast, not a centre and a scale.
     """
-    X = rows.head(_REFERENCE_ROWS).X
+    X = rows.reference.X
     low, high = X.min(axis=0), X.max(axis=0)
     return np.where(((X == low) | (X == high)).all(axis=0), 0.25, 1.0)
 

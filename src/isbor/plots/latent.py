@@ -323,7 +323,7 @@ def _check_latent_model(estimator: Any) -> None:
 def _vectors_of(estimator: Any) -> tuple[FloatArray, FloatArray, str]:
     """Return the model's relevance or support vectors, if any, their weights, and their name."""
     if hasattr(estimator, "relevance_vectors_"):
-        return estimator.relevance_vectors_, estimator.coef_, "relevance vectors"
+        return estimator.relevance_vectors_, estimator.dual_coef_, "relevance vectors"
     if hasattr(estimator, "support_vectors_"):
         return estimator.support_vectors_, estimator.dual_coef_, "support vectors"
     return np.empty((0, len(estimator._encoding.feature))), np.empty(0), "vectors"

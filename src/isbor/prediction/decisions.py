@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isbor._core.types import FloatArray, IntArray
+from isbor.model.latent import Latent
 from isbor.model.likelihood import edges
-from isbor.prediction.latent import Latent
 from isbor.prediction.probabilities import class_probabilities
 
 __all__ = ["Loss", "decide", "margins"]

@@ -26,10 +26,10 @@ from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.data.warps import Preparation
+from isbor.inference.sparse import SparseModel
 from isbor.model.basis import Functions
-from isbor.prediction.latent import Latent
+from isbor.model.latent import Latent
 from isbor.prediction.probabilities import lapse_after
-from isbor.prediction.sparse import SparseModel
 
 __all__ = ["Ensemble"]
 

@@ -18,8 +18,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from isbor._core.types import FloatArray
+from isbor.model.latent import Latent
 from isbor.model.likelihood import edges, ordinal_probit
-from isbor.prediction.latent import Latent
 
 __all__ = ["class_probabilities", "credible_bands", "lapse_after", "log_class_probabilities"]
 

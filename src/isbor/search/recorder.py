@@ -10,8 +10,8 @@ import numpy as np
 from isbor._core.trace import Callback, Stage, Step, StepKind
 from isbor._core.types import IntArray
 from isbor.inference.evidence import Move
+from isbor.inference.sparse import SparseModel
 from isbor.model.basis import Functions
-from isbor.prediction.sparse import SparseModel
 
 __all__ = ["Recorder", "StoppedError"]
 
@@ -95,8 +95,8 @@ class Recorder:
         before = self.earlier[-1] if self.earlier else None
         number = self.passes + (before.pass_number if before else 0)
         run = self.runs + (before.run if before else 0)
-        basis = int(self.source[origin]) if origin >= 0 else -1
-        step = Step(kind, basis, gain, evidence, n_active, cost, size_prior, number, n_rows, self.stage, run)
+        row = int(self.source[origin]) if origin >= 0 else -1
+        step = Step(kind, row, gain, evidence, n_active, cost, size_prior, number, n_rows, self.stage, run)
         self.steps.append(step)
         if self.callback is not None:
             self.callback(step)

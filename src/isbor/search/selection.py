@@ -25,7 +25,7 @@ from isbor.data.rows import TrainingRows
 from isbor.data.training import TrainingSet
 from isbor.prediction.ensemble import Ensemble
 from isbor.prediction.probabilities import log_class_probabilities
-from isbor.search.families import FAMILIES, fit_families
+from isbor.search.families.catalogue import FAMILIES, fit_families
 from isbor.search.result import Family, SearchResult
 from isbor.search.settings import SearchSettings
 

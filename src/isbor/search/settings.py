@@ -8,8 +8,8 @@ import numpy as np
 from isbor._core.parallel import Workers
 from isbor._core.trace import StopReason
 from isbor.data.rows import TrainingRows
+from isbor.inference.sparse import SparseModel
 from isbor.model.basis import RowDictionary
-from isbor.prediction.sparse import SparseModel
 from isbor.search.recorder import Recorder
 
 __all__ = ["SearchSettings", "Solver", "SolverSettings"]

@@ -7,8 +7,8 @@ from isbor._core.parallel import Workers
 from isbor._core.types import BoolArray, FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.mode import starting_thresholds
+from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions, RowDictionary
-from isbor.prediction.sparse import SparseModel, fit_weights
 
 __all__ = ["INITIAL_FUNCTIONS", "INITIAL_REACH", "enlarged_model", "initial_model", "refit", "start_from"]
 
@@ -52,7 +52,7 @@ def refit(rows: TrainingRows, dictionary: RowDictionary, model: SparseModel, wor
 
 def enlarged_model(rows: TrainingRows, model: SparseModel, fresh: Functions, workers: Workers) -> SparseModel:
     """Return the model with other functions added under weak priors, to restart from."""
-    spread = float(np.std(model.functions(rows.head(1000).X) @ model.mode.weights))
+    spread = float(np.std(model.functions(rows.reference.X) @ model.mode.weights))
     fresh, alpha = _with_weak_priors(fresh, _RESTART_REACH * max(spread, 1.0), rows)
     return fit_weights(
         rows,
@@ -66,6 +66,6 @@ def enlarged_model(rows: TrainingRows, model: SparseModel, fresh: Functions, wor
 
 def _with_weak_priors(functions: Functions, reach: float, rows: TrainingRows) -> tuple[Functions, FloatArray]:
     """Return the functions that are not constant, and the prior precisions that give them this reach."""
-    size = np.square(functions(rows.head(1000).X)).mean(axis=0)
+    size = np.square(functions(rows.reference.X)).mean(axis=0)
     varying: BoolArray = size > 1e-14
     return functions.take(varying), size[varying] / reach**2

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Step
 from isbor.data.rows import TrainingRows
+from isbor.inference.sparse import SparseModel
 from isbor.model.basis import RowDictionary
-from isbor.prediction.sparse import SparseModel
-from isbor.search.gram import solve_gram
 from isbor.search.recorder import Recorder
 from isbor.search.settings import SolverSettings
+from isbor.search.solvers.gram import solve_gram
 from isbor.search.starts import refit
 
 __all__ = ["ChosenWidth", "WidthTrial", "choose_width"]

@@ -1,4 +1,4 @@
-"""The store: each job is claimed by one, recorded once, and open again when its runner is gone."""
+"""The store: each job is claimed by one, recorded once, and free again when its runner is gone."""
 
 import contextlib
 import multiprocessing
@@ -21,40 +21,29 @@ def record(model="isbor", **facts):
     return Record("task", model, 0, "ok", metrics={"mae": 0.25}, calibration=((1.0, 0.5, 1.0),), **facts)
 
 
-def test_a_record_comes_back_as_it_was(tmp_path):
-    with Store(tmp_path / "store") as store:
-        store.add("a", record(parameters={"gamma": 0.1, "kind": "rbf + mixed"}, reason="ä – “"))
-    with Store(tmp_path / "store") as store:
-        assert store.records(KEYS) == {
-            "a": record(parameters={"gamma": 0.1, "kind": "rbf + mixed"}, reason="ä – “")
-        }
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "store"
 
 
-def test_the_first_record_of_a_job_stays(tmp_path):
-    with Store(tmp_path / "store") as store:
-        store.add("a", record("first"))
+def test_the_first_record_of_a_job_stays_and_reads_back_as_it_was(path):
+    first = record(parameters={"gamma": 0.1, "basis": "rbf + mixed"}, reason="ä – “")
+    with Store(path) as store:
+        store.add("a", first)
         store.add("a", record("second"))
-        assert store.records(["a"])["a"].model == "first"
+        assert store.claim(KEYS) == "b"  # not what has a record
+    with Store(path) as store:
+        assert store.records(KEYS) == {"a": first}
 
 
-def test_claims_go_in_order_and_never_to_two(tmp_path):
-    with Store(tmp_path / "store") as one, Store(tmp_path / "store") as other:
-        assert [one.claim(KEYS), other.claim(KEYS), one.claim(KEYS), other.claim(KEYS)] == [
-            "a",
-            "b",
-            "c",
-            None,
-        ]
+def test_claims_go_in_order_and_never_to_two(path):
+    with Store(path) as one, Store(path) as other:
+        claims = [one.claim(KEYS), other.claim(KEYS), one.claim(KEYS), other.claim(KEYS)]
+        assert claims == ["a", "b", "c", None]
 
 
-def test_a_job_with_a_record_is_not_claimed(tmp_path):
-    with Store(tmp_path / "store") as store:
-        store.add("a", record())
-        assert store.claim(KEYS) == "b"
-
-
-def test_released_and_forgotten_jobs_are_open_again(tmp_path):
-    with Store(tmp_path / "store") as store, Store(tmp_path / "store") as other:
+def test_released_and_forgotten_jobs_are_free_again(path):
+    with Store(path) as store, Store(path) as other:
         store.add("a", record())
         store.claim(["b"])
         assert other.claim(["a", "b"]) is None
@@ -62,15 +51,17 @@ def test_released_and_forgotten_jobs_are_open_again(tmp_path):
         store.forget(["a"])
         assert other.records(KEYS) == {}
         assert {other.claim(["a", "b"]), other.claim(["a", "b"])} == {"a", "b"}
+        store.release_all()  # only its own claims
+        assert store.claim(["a", "b"]) is None
 
 
-def test_a_runner_that_closes_gives_its_claims_back_and_leaves_nothing_behind(tmp_path):
-    with Store(tmp_path / "store") as other:
-        with Store(tmp_path / "store") as store:
+def test_a_runner_that_closes_releases_its_claims_and_leaves_nothing_behind(path):
+    with Store(path) as other:
+        with Store(path) as store:
             store.claim(["a"])
             assert other.claim(["a"]) is None
         assert other.claim(["a"]) == "a"
-    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+    assert [file.name for file in path.parent.iterdir()] == ["store"]
 
 
 def _claim_and_die(path, ready):
@@ -80,33 +71,25 @@ def _claim_and_die(path, ready):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_the_claims_of_a_killed_runner_are_open_at_once(tmp_path):
+def test_the_claims_of_a_killed_runner_are_free_at_once(path):
     context = multiprocessing.get_context("spawn")
     ready = context.Event()
-    dead = context.Process(target=_claim_and_die, args=(tmp_path / "store", ready))
+    dead = context.Process(target=_claim_and_die, args=(path, ready))
     dead.start()
     dead.join()
     assert dead.exitcode == -signal.SIGKILL
     assert ready.is_set()
-    with Store(tmp_path / "store") as store:
+    with Store(path) as store:
         assert store.claim(["a"]) == "a"
-    with Store(tmp_path / "store") as store:  # sweeps what the dead one left
+    with Store(path) as store:  # sweeps what the dead one left
         store.claim(["b"])
-    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+    assert [file.name for file in path.parent.iterdir()] == ["store"]
 
 
-def test_a_runner_gives_back_its_own_claims_only(tmp_path):
-    with Store(tmp_path / "store") as store, Store(tmp_path / "store") as other:
-        assert [store.claim(KEYS), store.claim(KEYS), other.claim(KEYS)] == KEYS
-        store.release("c")
-        store.release_all()
-        assert [store.claim(KEYS), store.claim(KEYS), store.claim(KEYS)] == ["a", "b", None]
-
-
-def test_a_lock_is_not_swept_before_it_is_taken(tmp_path, monkeypatch):
+def test_a_lock_is_not_swept_before_it_is_taken(path, monkeypatch):
     monkeypatch.setattr(store_module, "_BUSY_SECONDS", 0.1)
     connect = sqlite3.connect
-    with Store(tmp_path / "store") as store, Store(tmp_path / "store") as other:
+    with Store(path) as store, Store(path) as other:
 
         def connect_and_be_late(path, **settings):
             connection = connect(path, **settings)
@@ -157,12 +140,12 @@ def test_interrupted_anywhere_a_store_is_as_good_as_before(tmp_path):
     assert n_interrupts > 20
 
 
-def test_many_at_once_claim_each_job_once(tmp_path):
+def test_many_at_once_claim_each_job_once(path):
     keys = [str(k) for k in range(40)]
     claimed = []
 
     def take():
-        with Store(tmp_path / "store") as store:
+        with Store(path) as store:
             while (key := store.claim(keys)) is not None:
                 claimed.append(key)
                 store.add(key, record())
@@ -175,40 +158,39 @@ def test_many_at_once_claim_each_job_once(tmp_path):
     assert sorted(claimed) == sorted(keys)
 
 
-def test_another_file_is_refused_and_left_alone(tmp_path):
-    path = tmp_path / "store"
+def test_another_file_is_refused_and_left_alone(path):
     path.write_text("my thesis, the only copy of it, long enough to be no empty database")
     with pytest.raises(ValueError, match="is not a store of results .* Choose another directory"):
         Store(path)
     assert path.read_text().startswith("my thesis")
 
 
-def test_a_store_that_is_locked_is_not_said_to_be_something_else(tmp_path, monkeypatch):
+def test_a_store_that_is_locked_is_not_said_to_be_something_else(path, monkeypatch):
     monkeypatch.setattr(store_module, "_BUSY_SECONDS", 0.05)
-    with Store(tmp_path / "store"):
+    with Store(path):
         pass
-    database = sqlite3.connect(tmp_path / "store", isolation_level=None)
+    database = sqlite3.connect(path, isolation_level=None)
     database.execute("PRAGMA locking_mode = EXCLUSIVE")
     database.execute("BEGIN EXCLUSIVE")
     with pytest.raises(ValueError, match=r"cannot be written to \(database is locked\)\. Try again"):
-        Store(tmp_path / "store")
+        Store(path)
     database.close()
-    with Store(tmp_path / "store") as store:
+    with Store(path) as store:
         assert store.claim(["a"]) == "a"
 
 
-def test_a_store_of_a_later_format_is_refused(tmp_path):
-    with Store(tmp_path / "store") as store:
+def test_a_store_of_a_later_format_is_refused(path):
+    with Store(path) as store:
         store.add("a", record())
-    database = sqlite3.connect(tmp_path / "store")
+    database = sqlite3.connect(path)
     database.execute("PRAGMA user_version = 7")
     database.close()
     with pytest.raises(ValueError, match="its format is 7; this version of isbor writes 2"):
-        Store(tmp_path / "store")
+        Store(path)
 
 
-def test_a_store_of_the_first_format_is_read(tmp_path):
-    old = sqlite3.connect(tmp_path / "store")
+def test_a_store_of_the_first_format_is_read(path):
+    old = sqlite3.connect(path)
     old.execute("CREATE TABLE cells (key TEXT PRIMARY KEY, runner TEXT, record TEXT)")
     old.execute("INSERT INTO cells (key, record) VALUES ('a', ?)", (record().to_json(),))
     old.execute("INSERT INTO cells (key, runner) VALUES ('b', 'a runner that is gone')")
@@ -216,6 +198,6 @@ def test_a_store_of_the_first_format_is_read(tmp_path):
     old.commit()
     old.close()
     for _ in range(2):
-        with Store(tmp_path / "store") as store:
+        with Store(path) as store:
             assert store.records(KEYS) == {"a": record()}
             assert store.claim(KEYS) == "b"

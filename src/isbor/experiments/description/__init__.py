@@ -1,5 +1,5 @@
 """What an experiment is: models, data sets and splits, and how a TOML file describes them.
 
-Everything here is frozen data with checks; nothing is computed. May import estimators, metrics, datasets and
+Everything here is frozen, checked data; nothing is run. May import estimators, metrics, datasets and
 below, and nothing else of `isbor.experiments`.
 """

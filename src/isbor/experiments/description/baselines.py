@@ -1,4 +1,4 @@
-"""Models of other packages, made to predict the label of least absolute error."""
+"""Baselines from other packages that predict the median, which minimises the absolute error."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ __all__ = ["BoostedTrees"]
 
 
 class BoostedTrees(HistGradientBoostingClassifier):
-    """Boosted trees that predict the median of their distribution, the label of least absolute error."""
+    """scikit-learn's boosted trees, predicting the median class."""
 
     def predict(self, X: object) -> NDArray[Any]:
-        """Return the lowest class up to which the probabilities add to one half or more."""
+        """Return the lowest class whose cumulative probability is at least one half."""
         below = self.predict_proba(X).cumsum(axis=1)[:, :-1] < 0.5
         labels: NDArray[Any] = self.classes_[below.sum(axis=1)]
         return labels

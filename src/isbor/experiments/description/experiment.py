@@ -1,8 +1,8 @@
-"""An experiment as a description: models × tasks × splits, how to search, and what a fit may take.
+"""An experiment: models × tasks × splits, how grids are searched, and the limits of a job.
 
-A description is frozen and expands to jobs, the units of work. What a job is called, its key, ends in a
-digest of all that its result depends on: a job of a changed description is another job, while other limits,
-fewer splits or a choice of models leave the jobs as they are.
+An experiment is frozen and expands to jobs, the units of work. The key of a job ends in a digest of
+everything that its result depends on. So a changed model or data set gives new jobs, while other limits,
+fewer splits or fewer models leave the remaining jobs as they are.
 """
 
 import hashlib
@@ -23,28 +23,25 @@ __all__ = ["Job", "Experiment", "Limits", "Search"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one job may take."""
+    """Limits of one job."""
 
-    seconds: float = 3600.0  # from the start of its process to the end, the search included
+    seconds: float = 3600.0  # of the whole process, search included
     memory: float = 8.0  # gigabytes
 
     def __post_init__(self) -> None:
-        for name, value, what in (
-            ("seconds", self.seconds, "a time limit"),
-            ("memory", self.memory, "a limit on memory, in gigabytes,"),
-        ):
+        for what, value, unit in (("time", self.seconds, "s"), ("memory", self.memory, "GB")):
             if not value > 0:
-                raise ValueError(f"{name} is {value}; {what} above 0 is needed.")
+                raise ValueError(f"The {what} limit is {value} {unit}; it must be positive.")
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How hyper-parameters are chosen: the grid's point of least cross-validated error on training rows."""
+    """Grid search by cross-validation on the training rows."""
 
     folds: int = 5
     scoring: str = "mae"
-    rows_at_most: int | None = None  # search on the first rows only; None: on all
-    give_up: float = 5.0  # standard errors behind the best at which a point leaves the race; inf: never
+    rows_at_most: int | None = None  # search on the first rows only; None: all rows
+    give_up: float = 5.0  # drop points this many standard errors behind the best; inf: never
 
     def __post_init__(self) -> None:
         if self.folds < 2:
@@ -56,7 +53,7 @@ class Search:
             )
         if not self.give_up > 0:
             raise ValueError(
-                f"give_up is {self.give_up}; a number of standard errors above 0 is needed, or inf to try "
+                f"give_up is {self.give_up}; a positive number of standard errors is needed, or inf to try "
                 "all points of a grid on all folds."
             )
 
@@ -77,7 +74,7 @@ class Job:
 
     @property
     def key(self) -> str:
-        """A name that says what it is of, and ends in a digest of all that the result depends on."""
+        """Task, model and split, and a digest of everything that the result depends on."""
         facts = {
             "estimator": [
                 self.model.estimator,
@@ -117,7 +114,7 @@ class Experiment:
     seed: int = 0
     search: Search = field(default_factory=Search)
     limits: Limits = field(default_factory=Limits)
-    about: str = ""  # what a report says of it
+    about: str = ""  # a paragraph for the report
     variants: Mapping[tuple[str, str], Model] = field(default_factory=dict)  # see `model_on`
 
     def __post_init__(self) -> None:
@@ -128,27 +125,27 @@ class Experiment:
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
                 raise ValueError(
-                    f"The {what} {twice[0]!r} is named twice; name it once, or call the second otherwise."
+                    f"The {what} {twice[0]!r} is listed twice; list it once, or give the second another name."
                 )
             titles = [item.title for item in items]
             alike = sorted({title for title in titles if titles.count(title) > 1})
             if alike:
                 raise ValueError(
-                    f"Two {what}s have the title {alike[0]!r}, by which a report tells them apart; give one "
-                    "another title."
+                    f"Two {what}s have the title {alike[0]!r}, but reports identify them by title; give "
+                    "one another title."
                 )
         if not re.fullmatch(r"\w[\w.-]*", self.name):
             raise ValueError(
-                f"The experiment's name is {self.name!r}; letters, digits, dots, hyphens and underscores are "
-                "needed, as a directory is called after it."
+                f"The experiment's name is {self.name!r}, and its directory has the same name; use letters, "
+                "digits, dots, hyphens and underscores only."
             )
         if self.splits < 1:
             raise ValueError(f"splits is {self.splits}; at least 1 is needed.")
         if not 0 <= self.seed < 2**32 - 10_000:
-            raise ValueError(f"The seed is {self.seed}; a whole number from 0 to 4,294,957,295 is needed.")
+            raise ValueError(f"The seed is {self.seed}; an integer from 0 to 4,294,957,295 is needed.")
 
     def jobs(self) -> tuple[Job, ...]:
-        """Return the units of work, one split of everything first, so that tables fill evenly."""
+        """Return the jobs: the first split of all tasks and models, then the second, and so on."""
         return tuple(
             Job(model, task, split, self.seed, self.search)
             for split in range(self.splits)
@@ -158,11 +155,11 @@ class Experiment:
         )
 
     def model_on(self, task: Task, model: Model) -> Model:
-        """Return the model, or what `variants` has for it on this task, by both names: another grid, say."""
+        """Return the model, or its variant for this task, with another grid for instance."""
         return self.variants.get((task.name, model.name), model)
 
     def only(self, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None) -> "Experiment":
-        """Return the experiment with some of its models and data sets, named in any order."""
+        """Return the experiment with only these models and data sets."""
         return replace(
             self,
             models=_chosen("model", models, self.models),
@@ -170,7 +167,7 @@ class Experiment:
         )
 
     def check(self) -> None:
-        """Raise an error if a job could not even begin, for want of an estimator or of data."""
+        """Raise an error if an estimator cannot be made or data cannot be read, before any job starts."""
         for model in (self.model_on(task, model) for task in self.tasks for model in self.models):
             parameters = {**model.parameters, **{name: values[0] for name, values in model.grid.items()}}
             make_estimator(model.estimator, parameters)
@@ -179,16 +176,16 @@ class Experiment:
                 estimator = make_estimator(model.searched_by or model.estimator, searched)
                 if not hasattr(estimator, get_scorer(self.search.scoring).response):
                     raise ValueError(
-                        f"The search is by {self.search.scoring!r}, for which {model.title} has no "
-                        "probabilities while it is searched. Choose a score of labels, such as 'mae', or "
-                        "give the model other search_parameters."
+                        f"scoring={self.search.scoring!r} needs probabilities, which {model.title} does not "
+                        "have during the search. Choose a score of labels, such as 'mae', or change the "
+                        "model's search_parameters."
                     )
         for task in self.tasks:
             data = task.load()
             try:
                 learn_table(ISBOR(), data.X)
             except ValueError as error:
-                raise ValueError(f"{task.title} cannot be learned from: {error}") from error
+                raise ValueError(f"{task.title} cannot be used: {error}") from error
 
     def how_tuned(self) -> str:
         """Return which models are tuned, and how."""
@@ -217,7 +214,7 @@ class Experiment:
 
     @property
     def grows(self) -> bool:
-        """Whether the tasks are one data set with several numbers of training rows."""
+        """Whether the tasks are one data set with growing numbers of training rows."""
         return (
             len(self.tasks) > 1
             and len({task.source for task in self.tasks}) == 1
@@ -226,12 +223,12 @@ class Experiment:
 
     @property
     def cross_validated(self) -> bool:
-        """Whether test rows of one split are training rows of others by design."""
+        """Whether a task is split by cross-validation."""
         return any(isinstance(task.scheme, CrossValidation) for task in self.tasks)
 
 
 def _facts(part: Search | Source | Scheme) -> dict[str, object]:
-    """Return what a part of a description is and says; where a file lies is not part of it."""
+    """Return the type and values of a part of a description, without the path of a file."""
     facts = {name: value for name, value in asdict(part).items() if value is not None and name != "path"}
     return {"kind": type(part).__name__, **facts}
 
@@ -245,5 +242,5 @@ def _chosen(what: str, names: Sequence[str] | None, items: Iterable[_Named]) -> 
         return tuple(by_name.values())
     unknown = [name for name in names if name not in by_name]
     if unknown:
-        raise ValueError(f"There is no {what} {unknown[0]!r} here; there are {', '.join(by_name)}.")
+        raise ValueError(f"There is no {what} {unknown[0]!r} here; choose from {', '.join(by_name)}.")
     return tuple(item for name, item in by_name.items() if name in names)

@@ -1,18 +1,18 @@
-"""The models that an experiment compares: which estimator, with which parameters, searched over what.
+"""The models that an experiment compares: estimator, parameters and grid.
 
-A model is plain data, so that it can be written in a file, told apart from a changed one, and sent to another
-process. `CATALOGUE` has the six systems of the paper by name, with the paper's grids (section "Settings and
+A model is plain data: it can be read from a file, compared with a changed one, and sent to another process.
+`CATALOGUE` has the six systems of the paper by name, with the paper's grids (section "Settings and
 parameters"), and two baselines: a linear model and scikit-learn's boosted trees, neither tuned. Five things
 differ from the paper:
 
-- KDLOR's C only scales its score and changes no label: it is not searched.
-- ISVOR is there twice. With all thresholds' constraints ("isvor") it has the solution of SVOR: it is searched
-  by SVOR, which takes a small part of the time and finds the same labels, and it is not ranked beside SVOR.
-  "isvor-adjacent" has the paper's constraints.
-- Points of a grid that are far behind after a fold are not tried on the next (`running.grid_search`).
-- While they are searched, ISBOR makes no restarts and at most 40 passes, of which widths that suit the data
-  need fewer, and the machines learn no probabilities.
-- ISBOR is there three times: as users call it ("isbor"), with one width by the evidence ("isbor-evidence"),
+- KDLOR's C scales its score and changes no label, so it is not searched.
+- ISVOR occurs twice. With implicit constraints ("isvor") it has the solution of SVOR. SVOR searches its grid,
+  which is faster and finds the same labels, and it is not ranked beside SVOR. "isvor-adjacent" has the
+  paper's constraints.
+- Grid points that are far behind after a fold are dropped (`running.grid_search`).
+- During the search, ISBOR makes no restarts and at most 40 passes (widths that suit the data need fewer), and
+  the support vector machines and KDLOR learn no probabilities.
+- ISBOR occurs three times: with its defaults ("isbor"), with one width by the evidence ("isbor-evidence"),
   and with one width by cross-validation, as in the paper ("isbor-cv").
 """
 
@@ -43,29 +43,29 @@ _NO_PROBABILITIES = {"probability": False}
 
 
 def as_plain(value: object) -> Any:
-    """Return a number or an array of NumPy as Python's own; anything else is a TypeError, as for JSON."""
+    """Return a NumPy number or array as Python numbers; `json.dumps` calls this for unknown types."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
-    raise TypeError(f"{value!r} is no number and no array of NumPy.")
+    raise TypeError(f"{value!r} is neither a number nor an array.")
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """An estimator by its import path, its parameters, and those to be searched."""
+    """An estimator by its import path, its parameters, and its grid."""
 
     name: str
     title: str
     estimator: str  # "package.module:Class"
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # empty: nothing to search
-    search_parameters: Mapping[str, Any] = field(default_factory=dict)  # that take less time while searching
-    searched_by: str = ""  # import path of an estimator that finds the same labels in less time
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # empty: no search
+    search_parameters: Mapping[str, Any] = field(default_factory=dict)  # for a faster search
+    searched_by: str = ""  # import path of a faster estimator with the same labels
     inputs: Inputs = "table"  # "numbers": categories one-hot, missing marked, columns standardised
-    digest: str = ""  # of the estimator's source, where it is a file beside a description
+    digest: str = ""  # of the estimator's source file, if it lies beside the TOML file
     tuning: str = ""  # what a model without a grid chooses in its fit; empty: nothing
     same_as: str = ""  # a model that has the same solution, given the same parameters and grid
-    rows_at_most: int | None = None  # training rows that it can take: the first of them; None: all
-    splits_at_most: int | None = None  # of a model that takes long; None: all
+    rows_at_most: int | None = None  # train on the first rows only; None: all rows
+    splits_at_most: int | None = None  # run the first splits only; None: all splits
 
     def __post_init__(self) -> None:
         for name, points in self.grid.items():
@@ -80,8 +80,8 @@ class Model:
                     json.dumps(value, default=as_plain)
                 except TypeError:
                     raise ValueError(
-                        f"The parameter {name!r} of the model {self.name!r} is {value!r}; numbers, texts, "
-                        "true, false and lists of these are what a model can be described by."
+                        f"The parameter {name!r} of the model {self.name!r} is {value!r}; numbers, strings, "
+                        "booleans and lists of these are allowed."
                     ) from None
 
 
@@ -147,7 +147,7 @@ CATALOGUE = {
         ),
     )
 }
-"""The models that a name alone stands for."""
+"""Models by name."""
 
 
 def catalogue_model(name: str) -> Model:
@@ -160,7 +160,7 @@ def catalogue_model(name: str) -> Model:
 
 
 def make_estimator(path: str, parameters: Mapping[str, Any]) -> Any:
-    """Return an unfitted estimator that works on one thread, if it can be told.
+    """Return an unfitted estimator; if it has a parameter n_jobs, it uses one thread.
 
     Parameters
     ----------
@@ -171,7 +171,9 @@ def make_estimator(path: str, parameters: Mapping[str, Any]) -> Any:
     """
     module_name, _, class_name = path.partition(":")
     if not module_name or not class_name:
-        raise ValueError(f"The estimator is {path!r}; a path like 'package.module:Class' is needed.")
+        raise ValueError(
+            f"The estimator is {path!r}; an import path such as 'package.module:Class' is needed."
+        )
     try:
         found = getattr(importlib.import_module(module_name), class_name)
     except (ImportError, AttributeError, TypeError) as error:
@@ -179,21 +181,23 @@ def make_estimator(path: str, parameters: Mapping[str, Any]) -> Any:
             f"The estimator {path!r} cannot be imported ({error}). Check its name, or install its package."
         ) from error
     if not hasattr(found, "fit"):
-        raise ValueError(f"{path!r} has no fit; the class of an estimator is needed.")
+        raise ValueError(f"{path!r} has no method fit; name the class of an estimator.")
     known = inspect.signature(found).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
     unknown = [] if takes_any else [name for name in parameters if name not in known]
     if unknown:
-        raise ValueError(f"{path!r} has no parameter {unknown[0]!r}; it knows {', '.join(known) or 'none'}.")
+        raise ValueError(
+            f"{path!r} has no parameter {unknown[0]!r}; its parameters are {', '.join(known) or 'none'}."
+        )
     common = {"n_jobs": 1} if "n_jobs" in known else {}
     try:
         return found(**{**common, **plain_parameters(parameters)})
     except TypeError as error:
-        raise ValueError(f"{path!r} cannot be made with the parameters given ({error}).") from error
+        raise ValueError(f"{path!r} cannot be created with these parameters ({error}).") from error
 
 
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters with numbers of NumPy as Python's own."""
+    """Return the parameters with NumPy numbers as Python numbers."""
     return {
         name: as_plain(value) if isinstance(value, np.generic) else value
         for name, value in parameters.items()

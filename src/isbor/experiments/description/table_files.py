@@ -53,7 +53,7 @@ class TextFormat:
 
 
 def read_table(path: Path, target: str) -> nw.DataFrame[Any]:
-    """Read a table by the ending of its name; it has at least one row."""
+    """Read a table with at least one row; its format follows from the file's ending."""
     ending = _ending(path)
     if not ending.endswith((".csv", ".tsv", ".parquet")):
         raise ValueError(f"{path.name} is not a .csv, .tsv or .parquet file; save the table as one of these.")
@@ -65,7 +65,7 @@ def read_table(path: Path, target: str) -> nw.DataFrame[Any]:
             table = _read_text(library, path, target)
     except OSError:
         raise
-    except Exception as error:  # each library has errors of its own
+    except Exception as error:  # each library has its own errors
         raise ValueError(f"{path.name} cannot be read as a table: {' '.join(str(error).split())}") from error
     frame: nw.DataFrame[Any] = nw.from_native(table, eager_only=True)
     if len(frame) == 0:
@@ -74,10 +74,10 @@ def read_table(path: Path, target: str) -> nw.DataFrame[Any]:
 
 
 def labels_as_written(path: Path, labels: nw.Series[Any]) -> nw.Series[Any]:
-    """Return labels as they are in the file.
+    """Return labels as strings, exactly as in the file.
 
-    pandas takes "None" and "NA" for missing. In a feature they are; among labels they may well be a class.
-    And "01" is read as a number, "false" as a Boolean.
+    By default "None" and "NA" would be missing values, "01" a number and "false" a Boolean; as labels they
+    may be classes.
     """
     if _ending(path).endswith(".parquet"):
         return labels
@@ -91,7 +91,7 @@ def labels_as_written(path: Path, labels: nw.Series[Any]) -> nw.Series[Any]:
 
 
 def text_format(path: Path, target: str) -> TextFormat | None:
-    """Return how a text file is written, if not as usual: as its ending says, in UTF-8; None if it is."""
+    """Return the format of a text file; None for UTF-8 with the delimiter that its ending promises."""
     ending = _ending(path)
     if ending.endswith(".parquet"):
         return None
@@ -113,14 +113,14 @@ def _library() -> Any:
 def _read_parquet(library: Any, path: Path) -> Any:
     try:
         return library.read_parquet(path)
-    except ImportError:  # pandas leaves this to a package of its own
+    except ImportError:  # pandas needs another package for this
         with contextlib.suppress(ImportError):
             return importlib.import_module("polars").read_parquet(path)
         raise
 
 
 def _read_text(library: Any, path: Path, target: str, **options: Any) -> Any:
-    """Read a CSV or TSV file; the types of columns are those of all rows, not of the first ones."""
+    """Read a CSV or TSV file; column types are inferred from all rows."""
     text, found = _detect(path, target)
     if library.__name__ == "pandas":
         file = io.StringIO(text, newline="")
@@ -131,7 +131,7 @@ def _read_text(library: Any, path: Path, target: str, **options: Any) -> Any:
 
 
 def _detect(path: Path, target: str) -> tuple[str, TextFormat]:
-    """Return the text of a file and how it is written."""
+    """Return the text of a file and its format."""
     content = path.read_bytes()
     if path.suffix.lower() == ".gz":
         content = gzip.decompress(content)
@@ -160,7 +160,7 @@ def _encoding(content: bytes) -> str:
 
 
 def _merit(sample: str, delimiter: str, target: str) -> tuple[bool, float, int]:
-    """Return what speaks for a delimiter: header with the target, rows like the header, columns."""
+    """Return (target in header, share of rows as long as the header, columns): the larger the better."""
     header, *rows = _rows(sample, delimiter) or [[]]
     if len(header) < 2:
         return False, 0.0, 0

@@ -1,8 +1,8 @@
-"""What the models of an experiment are asked to do: data, and how they are split.
+"""Tasks: data, and how they are split into training and test rows.
 
-Split s of a data set is the permutation of the seed plus s: its first rows train, those that follow test. In
-cross-validation split s is fold s modulo the number of folds of a shuffle of its own for each round. Both are
-functions of the seed and of s alone.
+In split s of a random holdout, the first rows of a permutation seeded with seed + s train and the following
+ones test. In cross-validation, split s is fold s modulo the number of folds; each round of folds has its own
+shuffle. Both depend on the seed and on s alone.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from isbor._core.types import IntArray, LabelArray
 from isbor.data.frames import data_frame
-from isbor.data.labels import encode_labels
+from isbor.data.labels import encode_labels, is_quantity
 from isbor.datasets import load_benchmark, make_saddle
 from isbor.datasets.catalogue import BENCHMARKS
 from isbor.experiments.description.table_files import labels_as_written, read_table, text_format
@@ -40,12 +40,12 @@ __all__ = [
     "take_rows",
 ]
 
-_SHOWN = 10  # labels quoted in a message
+_SHOWN = 10  # names quoted in a message
 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Features and labels, and the order of the labels."""
+    """Features, labels, and the classes in order."""
 
     X: Any  # array or data frame
     y: IntArray  # positions in classes
@@ -57,31 +57,31 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Saddle:
-    """The paper's synthetic set."""
+    """The synthetic data of the paper."""
 
     rows: int = 21_000
     random_state: int = 0
 
     def load(self) -> Data:
-        """Draw it."""
+        """Return the data."""
         X, y = make_saddle(self.rows, random_state=self.random_state)
         return _encoded(X, y)
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkData:
-    """One of the seven sets of the paper."""
+    """One of the seven benchmark sets of the paper."""
 
     name: str
 
     def __post_init__(self) -> None:
         if self.name not in BENCHMARKS:
             raise ValueError(
-                f"There is no data set {self.name!r}. The sets are saddle, {', '.join(BENCHMARKS)}."
+                f"There is no data set {self.name!r}. Choose from saddle, {', '.join(BENCHMARKS)}."
             )
 
     def load(self) -> Data:
-        """Read it, or download it."""
+        """Return the data, downloaded if necessary."""
         X, y = load_benchmark(self.name, return_X_y=True)
         return _encoded(X, y)
 
@@ -92,17 +92,17 @@ class TableFile:
 
     path: str
     target: str
-    digest: str  # of the content that is meant
-    order: tuple[str, ...] = ()  # labels as they print, lowest first; empty: they are numbers
-    drop: tuple[str, ...] | None = None  # columns that are no features, identifiers for instance
+    digest: str  # of the file's content
+    order: tuple[str, ...] = ()  # labels as text, lowest first; empty: labels are numbers
+    drop: tuple[str, ...] | None = None  # columns that are not features
 
     @classmethod
     def of(cls, path: Path, target: str, order: Sequence[str] = (), drop: Sequence[str] = ()) -> "TableFile":
-        """Return a table as it is now, so that a change of the file is noticed."""
+        """Return the file with a digest of its present content, so that a later change is noticed."""
         return cls(str(path.absolute()), target, file_digest(path), tuple(order), tuple(drop) or None)
 
     def remark(self) -> str:
-        """Return how the file was read, in a sentence, if it is not an ordinary CSV or TSV file."""
+        """Return how the file was read, if it is not UTF-8 text with the usual delimiter; else nothing."""
         path = Path(self.path)
         found = text_format(path, self.target)
         return f"{path.name} was read as {found.description}." if found else ""
@@ -111,11 +111,11 @@ class TableFile:
         """Read the file."""
         path = Path(self.path)
         if file_digest(path) != self.digest:
-            raise ValueError(f"{path.name} has changed since the comparison began; begin a new one.")
+            raise ValueError(f"{path.name} has changed since the comparison started; start a new one.")
         table = read_table(path, self.target)
         dropped = self.drop or ()
         for name, needed in (
-            (self.target, "The column of the labels is needed as the target"),
+            (self.target, "Name the column of the labels as the target"),
             *((name, "Only columns of the table can be dropped") for name in dropped),
         ):
             if name not in table.columns:
@@ -128,7 +128,7 @@ class TableFile:
         if not features.columns:
             without = f" after dropping {_some(dropped)}" if dropped else ""
             raise ValueError(
-                f"{path.name} has no column but {self.target!r}{without}; at least one feature is needed."
+                f"{path.name} has no feature beside {self.target!r}{without}; at least one column is needed."
             )
         labels = table[self.target]
         if not labels.dtype.is_numeric() and labels.is_null().any():
@@ -136,14 +136,13 @@ class TableFile:
         n_missing = int(labels.is_null().sum())
         if n_missing:
             raise ValueError(
-                f"{n_missing} of {len(table)} rows of {path.name} have no {self.target!r}; each needs one. "
-                "Remove these rows."
+                f"{n_missing} of {len(table)} rows of {path.name} have no {self.target!r}. Remove these rows."
             )
         y, classes = self._ranked(labels, path)
         return Data(features.to_native(), y, classes)
 
     def _ranked(self, labels: nw.Series[Any], path: Path) -> tuple[IntArray, LabelArray]:
-        """Return the labels' places in their order, and the order."""
+        """Return the labels as positions in their order, and the order."""
         file = path.name
         if not self.order:
             if nw.is_ordered_categorical(labels):
@@ -152,23 +151,23 @@ class TableFile:
             if not (labels.dtype.is_numeric() or labels.dtype == nw.Boolean):
                 found = sorted({str(label) for label in labels.unique().to_list()})
                 raise ValueError(
-                    f"The labels in the column {self.target!r} of {file} are text ({_some(found)}), whose "
-                    "order is not known. Name them all as the order, lowest first: --order A,B,C, or a list "
-                    "in a description."
+                    f"The labels in column {self.target!r} of {file} are text ({_some(found)}) of unknown "
+                    "order. List all labels, lowest first: --order A,B,C, or order = [...] in a TOML "
+                    "file."
                 )
             n_distinct = labels.n_unique()
-            if n_distinct > max(20, len(labels) // 10):
+            if is_quantity(n_distinct, len(labels)):
                 raise ValueError(
-                    f"The column {self.target!r} of {file} holds {n_distinct} different numbers in "
-                    f"{len(labels)} rows: a quantity, not a few ordered classes. Cut it into classes first."
+                    f"Column {self.target!r} of {file} holds {n_distinct} different numbers in {len(labels)} "
+                    "rows. This is a continuous target; bin it into a few ordered classes first."
                 )
             if n_distinct < 2:
                 raise ValueError(
-                    f"The column {self.target!r} of {file} holds {label_text(labels[0])} in all rows; at "
-                    "least 2 classes are needed."
+                    f"Column {self.target!r} of {file} holds {label_text(labels[0])} in all rows; at least 2 "
+                    "classes are needed."
                 )
             values = labels.to_numpy()
-            codes = encode_labels(values, classes=np.unique(values))  # halves are as good as whole numbers
+            codes = encode_labels(values, classes=np.unique(values))  # fractions are allowed
             return codes.codes, codes.classes
         texts = [label_text(label) for label in labels.to_list()]
         if not set(texts) <= set(self.order):
@@ -176,8 +175,8 @@ class TableFile:
         unknown = sorted(set(texts) - set(self.order))
         if unknown:
             raise ValueError(
-                f"The column {self.target!r} of {file} holds {_quoted(unknown)}, which the order "
-                f"({_quoted(self.order)}) does not name. Name every label, lowest first."
+                f"Column {self.target!r} of {file} holds {_quoted(unknown)}, but the order is "
+                f"{_quoted(self.order)}. List every label, lowest first."
             )
         place = {label: k for k, label in enumerate(self.order)}
         return np.array([place[text] for text in texts], dtype=np.intp), np.array(self.order)
@@ -185,13 +184,13 @@ class TableFile:
 
 @dataclass(frozen=True, slots=True)
 class ImportedData:
-    """Data of a function that takes a name and returns features and labels."""
+    """Data returned by a function that takes a name and returns features and labels."""
 
     function: str  # "package.module:function"
     name: str
 
     def load(self) -> Data:
-        """Call the function."""
+        """Return the data."""
         module, _, function = self.function.partition(":")
         return _encoded(*getattr(importlib.import_module(module), function)(self.name))
 
@@ -201,20 +200,20 @@ Source = Saddle | BenchmarkData | TableFile | ImportedData
 
 @dataclass(frozen=True, slots=True)
 class Holdout:
-    """Random rows to train on, and others to test on."""
+    """Random training rows; the others test."""
 
     train: int
-    test_at_most: int | None = None  # None: all others
+    test_at_most: int | None = None  # None: all other rows
 
     def check(self, data: Data, name: str) -> None:
-        """Raise a ValueError if the data cannot be split so."""
+        """Raise a ValueError if the data cannot be split this way."""
         if not 0 < self.train < len(data):
             raise ValueError(
-                f"{name} has {len(data)} rows, and {self.train} are to train; at least 1 and fewer than all "
-                "are needed."
+                f"{name} has {len(data)} rows, of which {self.train} should train; at least 1 and fewer than "
+                "all rows are needed."
             )
         if self.test_at_most is not None and self.test_at_most < 1:
-            raise ValueError(f"At most {self.test_at_most} rows of {name} are to test; at least 1 is needed.")
+            raise ValueError(f"test_at_most of {name} is {self.test_at_most}; at least 1 test row is needed.")
 
     def split(self, y: IntArray, split: int, seed: int) -> tuple[IntArray, IntArray]:
         """Return training and test rows."""
@@ -225,16 +224,18 @@ class Holdout:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share of the rows, at random, to train on, and others to test on."""
+    """A random share of the rows trains; the others test."""
 
     train: float = 0.7
     train_at_most: int | None = None
-    test_at_most: int | None = None  # None: all others
+    test_at_most: int | None = None  # None: all other rows
 
     def check(self, data: Data, name: str) -> None:
-        """Raise a ValueError if the data cannot be split so."""
+        """Raise a ValueError if the data cannot be split this way."""
         if not 0.0 < self.train < 1.0:
-            raise ValueError(f"{self.train} of the rows of {name} are to train; a share below 1 is needed.")
+            raise ValueError(
+                f"The share of training rows of {name} is {self.train}; it must be between 0 and 1."
+            )
         self._rows(len(data)).check(data, name)
 
     def split(self, y: IntArray, split: int, seed: int) -> tuple[IntArray, IntArray]:
@@ -248,21 +249,21 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class CrossValidation:
-    """Stratified folds, each the test rows once in every round."""
+    """Stratified folds; in every round, each fold tests once."""
 
     folds: int = 5
 
     def check(self, data: Data, name: str) -> None:
-        """Raise a ValueError if the data cannot be split so."""
+        """Raise a ValueError if the data cannot be split this way."""
         counts = np.bincount(data.y, minlength=len(data.classes))
         if np.count_nonzero(counts) < 2:
-            raise ValueError(f"{name} holds labels of one class only; at least 2 are needed.")
+            raise ValueError(f"{name} has labels of one class only; at least 2 classes are needed.")
         rare = [k for k in range(len(counts)) if 0 < counts[k] < self.folds]
         if rare:
             label = label_text(data.classes[rare[0]])
             raise ValueError(
-                f"The class {label!r} of {name} has {counts[rare[0]]} row(s), fewer than the "
-                f"{self.folds} folds. Ask for fewer folds, or join it with a neighbouring class."
+                f"Class {label!r} of {name} has {counts[rare[0]]} row(s), fewer than the {self.folds} folds. "
+                "Use fewer folds, or merge the class with a neighbouring one."
             )
 
     def split(self, y: IntArray, split: int, seed: int) -> tuple[IntArray, IntArray]:
@@ -278,7 +279,7 @@ Scheme = Holdout | Share | CrossValidation
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Data and a way to split them."""
+    """Data and the way to split them."""
 
     name: str
     title: str
@@ -286,14 +287,14 @@ class Task:
     scheme: Scheme
 
     def load(self) -> Data:
-        """Return the data, after a check that they can be split as wished."""
+        """Return the data, checked against the scheme."""
         data = self.source.load()
         self.scheme.check(data, self.title)
         return data
 
 
 def take_rows(X: Any, rows: IntArray) -> Any:
-    """Return rows by position, of an array or of a data frame."""
+    """Return rows of an array or data frame, by position."""
     table = data_frame(X)
     return X[rows] if table is None else table[rows.tolist()].to_native()
 
@@ -304,14 +305,14 @@ def _encoded(X: Any, y: IntArray) -> Data:
 
 
 def file_digest(path: Path) -> str:
-    """Return what tells one content of a file from another."""
+    """Return a digest of the content of a file."""
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def label_text(label: object) -> str:
-    """Return a label as it prints; a whole number has no decimals."""
+    """Return a label as text; an integer has no decimals."""
     if isinstance(label, float | np.floating) and float(label).is_integer():
         return str(int(label))
     return str(label)

@@ -1,30 +1,30 @@
-"""Descriptions in TOML files: how they are read, and what is said of a mistake in them.
+"""Experiments described in TOML files.
 
 .. code-block:: toml
 
     name = "mine"
     title = "My comparison"
-    models = ["isbor", "svor", "logistic"]   # of the catalogue, or described below
+    models = ["isbor", "svor", "logistic"]   # from the catalogue, or described below
     splits = 10
 
     [search]                                 # how grids are searched
     folds = 5
 
-    [limits]                                 # what one job may take
+    [limits]                                 # of one job
     seconds = 600
     memory = 4                               # gigabytes
 
     [[tasks]]
     data = "swd"                             # one of the seven sets, or "saddle"
-    train = 750                              # rows to train on, a list of numbers, or a share such as 0.7
+    train = 750                              # training rows, a list of them, or a share such as 0.7
 
     [[tasks]]
-    file = "grades.csv"                      # a table of one's own, beside the description
+    file = "grades.csv"                      # a table of your own, beside this file
     target = "grade"
     order = ["low", "mid", "high"]
     folds = 5                                # cross-validation instead of random splits
 
-    [model.svor]                             # what differs from the catalogue, or a new model
+    [model.svor]                             # changes to the catalogue, or a new model
     parameters = { constraints = "explicit" }
     grid = { C = [1.0, 10.0] }
 
@@ -101,15 +101,15 @@ def load_study(name: str, *, quick: bool = False) -> Experiment:
         close = difflib.get_close_matches(name, STUDIES, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise ValueError(
-            f"There is no study {name!r}.{hint} The studies are {' and '.join(STUDIES)}; a description of "
-            "one's own is a .toml file, or an Experiment in a module: package.module:NAME."
+            f"There is no study {name!r}.{hint} The studies are {' and '.join(STUDIES)}; your own "
+            "experiment is a .toml file, or an Experiment in a module: package.module:NAME."
         )
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {name!r}.")
     try:
         text = path.read_text("utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path.name} is not text in UTF-8 ({error.reason}); save it as such.") from error
+        raise ValueError(f"{path.name} is not UTF-8 text ({error.reason}); save it as UTF-8.") from error
     return read_description(text, path.name, directory=path.parent, quick=quick)
 
 
@@ -122,12 +122,12 @@ def _imported(name: str, *, quick: bool) -> Experiment:
     if not isinstance(found, Experiment):
         raise ValueError(f"{name!r} is a {type(found).__name__}; an Experiment is needed.")
     if quick:
-        raise ValueError(f"{name!r} is an Experiment in a module, of which there is no quick version.")
+        raise ValueError(f"{name!r} is an Experiment in a module and has no quick version.")
     return found
 
 
 def read_description(text: str, where: str, *, directory: Path = Path(), quick: bool = False) -> Experiment:
-    """Return the experiment that a text in TOML describes; `where` is what errors call it."""
+    """Return the experiment that a TOML text describes; `where` names the text in errors."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -137,7 +137,7 @@ def read_description(text: str, where: str, *, directory: Path = Path(), quick: 
     if not quick:
         changes = _Section({}, changes.where)
     elif not changes.content:
-        raise ValueError(f"{where} has no [quick] section, so there is no quick version of it.")
+        raise ValueError(f"{where} has no [quick] section; run it without --quick.")
     models = _models(top, directory)
     name = top.take("name", str)
     experiment = Experiment(
@@ -157,7 +157,7 @@ def read_description(text: str, where: str, *, directory: Path = Path(), quick: 
 
 
 class _Section:
-    """A table of a TOML file, whose entries are taken one by one; what is left over is a mistake."""
+    """A table of a TOML file. Entries are taken one by one; an entry left over is an error."""
 
     def __init__(self, content: Mapping[str, Any], where: str) -> None:
         self.content = content
@@ -165,11 +165,11 @@ class _Section:
         self._known: list[str] = []
 
     def take(self, key: str, kind: type[T] | tuple[type, ...], default: Any = _REQUIRED) -> Any:
-        """Return an entry, after a look at its type."""
+        """Return an entry of the right type."""
         self._known.append(key)
         if key not in self.content:
             if default is _REQUIRED:
-                raise ValueError(f"{self.where}: {key!r} is missing; it is needed.")
+                raise ValueError(f"{self.where}: {key!r} is missing.")
             return default
         value = self.content[key]
         kinds = kind if isinstance(kind, tuple) else (kind,)
@@ -179,19 +179,19 @@ class _Section:
         return value
 
     def finish(self) -> None:
-        """Raise a ValueError if there is an entry that nobody took."""
+        """Raise a ValueError if an entry was not taken."""
         for key in self.content:
             if key not in self._known:
                 close = difflib.get_close_matches(key, self._known, n=1)
                 hint = f" Did you mean {close[0]!r}?" if close else ""
                 raise ValueError(
-                    f"{self.where}: {key!r} is not known here.{hint} Known are {', '.join(self._known)}."
+                    f"{self.where}: unknown entry {key!r}.{hint} Entries are {', '.join(self._known)}."
                 )
 
 
 _IN_WORDS: dict[type, str] = {
-    str: "a text",
-    int: "a whole number",
+    str: "a string",
+    int: "an integer",
     float: "a number",
     list: "a list",
     dict: "a table",
@@ -204,12 +204,10 @@ def _models(top: _Section, directory: Path) -> tuple[Model, ...]:
     names = top.take("models", list)
     for name in names:
         if not isinstance(name, str):
-            raise ValueError(f"{top.where}: 'models' holds {name!r}; names in quotation marks are needed.")
+            raise ValueError(f"{top.where}: 'models' holds {name!r}; strings are needed.")
     unused = [name for name in described if name not in names]
     if unused:
-        raise ValueError(
-            f"{top.where}: [model.{unused[0]}] describes a model that 'models' does not name; add it there."
-        )
+        raise ValueError(f"{top.where}: [model.{unused[0]}] is not listed in 'models'; add it there.")
     return tuple(_model(name, described.get(name), top.where, directory) for name in names)
 
 
@@ -221,7 +219,7 @@ def _model(name: str, content: Any, where: str, directory: Path) -> Model:
     section = _Section(content, f"{where}, [model.{name}]")
     base = CATALOGUE.get(name)
     if base is not None and content.get("estimator", base.estimator) != base.estimator:
-        base = None  # what suits one estimator need not suit another
+        base = None  # the catalogue's parameters are for another estimator
     grid = section.take("grid", dict, None)
     for parameter, values in (grid or {}).items():
         if not isinstance(values, list) or not values:
@@ -276,8 +274,8 @@ def _task(
         order = [label_text(label) for label in section.take("order", list, [])]
         if len(order) == 1 or len(set(order)) < len(order):
             raise ValueError(
-                f"{section.where}: 'order' names {', '.join(order)}; at least 2 labels, lowest first and "
-                "each once, are needed."
+                f"{section.where}: 'order' names {', '.join(order)}; at least 2 different labels, lowest "
+                "first, are needed."
             )
         drop = section.take("drop", list, [])
         source: TableFile | Saddle | BenchmarkData = TableFile.of(
@@ -313,7 +311,7 @@ def _task(
 
 def _check_sizes(sizes: Sequence[Any], where: str) -> None:
     if not sizes or any(type(size) is not int for size in sizes):
-        raise ValueError(f"{where}: 'train' is {sizes!r}; a list of whole numbers is needed.")
+        raise ValueError(f"{where}: 'train' is {sizes!r}; a list of integers is needed.")
 
 
 def _capped(size: int, at_most: int | None) -> int:

@@ -1,4 +1,4 @@
-"""Files that a reader sees whole or not at all."""
+"""Files written atomically."""
 
 import os
 import uuid
@@ -8,7 +8,7 @@ __all__ = ["write_whole"]
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file as a whole or not at all."""
+    """Write a file completely or not at all."""
     part = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     try:
         part.write_bytes(content)

@@ -1,6 +1,6 @@
-"""One page that holds a report: tables, pictures, machine and versions, and how to repeat it.
+"""The report as one HTML page: tables, figures, models, machine and versions, and how to repeat it.
 
-Pictures and style are inside, and nothing is fetched: the page opens anywhere and offline.
+Figures and style are embedded, so the page needs no other file and no network.
 """
 
 import base64
@@ -31,11 +31,11 @@ def report_page(
     figures: "Mapping[str, tuple[Figure, str]]",
     command: str,
 ) -> str:
-    """Return the page; pictures are inside, nothing is fetched."""
+    """Return the page as HTML."""
     experiment, counts = results.experiment, results.counts
     total = len(experiment.jobs())
-    done = [f"{counts['ok']} of {total} jobs have a result"]
-    done += [f"{counts['timeout']} were late"] if counts["timeout"] else []
+    done = [f"{counts['ok']} of {total} jobs finished"]
+    done += [f"{counts['timeout']} timed out"] if counts["timeout"] else []
     done += [f"{counts['failed']} failed"] if counts["failed"] else []
     done += [f"{counts['missing']} were not run"] if counts["missing"] else []
     shown = "".join(f'<div class="wide">{to_html(table)}</div>' for table in tables.values())
@@ -81,12 +81,12 @@ def report_page(
 
 def _conditions(results: Results) -> str:
     experiment = results.experiment
-    limits = Counter(record.allowance for record in results.all_records if record.limits)
+    limits = Counter(record.limits_in_words for record in results.all_records if record.limits)
     allowed = " or ".join(
         f"{text} ({count} jobs)" if len(limits) > 1 else text for text, count in limits.most_common()
     )
     return (
-        "Each job, one model on one split, ran in a process of its own on one thread"
+        "Each job (one model on one split) ran in its own process on one thread"
         f"{f', with at most {allowed}, search included' if limits else ''}. {_how_searched(experiment)}The "
         f"seed is {experiment.seed}. All records are in <code>records.csv</code> beside this page; tables "
         "and figures are in <code>tables/</code> and <code>figures/</code>."
@@ -99,13 +99,12 @@ def _how_searched(experiment: Experiment) -> str:
     search = experiment.search
     rows = "all" if search.rows_at_most is None else f"at most {search.rows_at_most:,}"
     race = (
-        f"; a point that is more than {search.give_up:g} standard errors behind the best after a fold is not "
-        "tried on the next"
+        f"; grid points more than {search.give_up:g} standard errors behind the best after a fold are dropped"
         if search.scoring == "mae" and np.isfinite(search.give_up)
         else ""
     )
     return (
-        f"Grids are searched by {search.folds}-fold cross-validation of “{search.scoring}” on {rows} "
+        f"Grid search: {search.folds}-fold cross-validation of “{search.scoring}” on {rows} "
         f"training rows{race}. "
     )
 
@@ -127,11 +126,11 @@ def _models_table(results: Results) -> str:
 
 
 def _searched(model: Model) -> str:
-    """Return the grid and what is done otherwise while it is searched, or what is tuned instead."""
+    """Return the grid and how it is searched, or what else is tuned."""
     if not model.grid:
         if model.tuning:
             return f"{model.tuning}, within the fit"
-        return "none: parameters as given, the others default" if model.parameters else "none: defaults"
+        return "none: parameters as given, otherwise defaults" if model.parameters else "none: defaults"
     grid = _listed(model.grid)
     by = f" by {model.searched_by}" if model.searched_by else ""
     given = f" with {_listed(model.search_parameters)}" if model.search_parameters else ""

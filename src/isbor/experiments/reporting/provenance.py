@@ -1,4 +1,4 @@
-"""What made the records of a report: code, versions, machines, threads and dates."""
+"""What made the records: code, versions, machines, threads and dates."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ __all__ = ["dates", "provenance"]
 def provenance(records: Sequence[Record]) -> list[tuple[str, str]]:
     """Return what made the records, as pairs of a heading and a text.
 
-    Where records differ, each text has the number of its records in brackets.
+    Where records differ, each text ends with the number of its records.
     """
     parts: Mapping[str, Callable[[Record], str]] = {"code": _code, "versions": _versions, "machine": _machine}
     lines = []
@@ -23,7 +23,7 @@ def provenance(records: Sequence[Record]) -> list[tuple[str, str]]:
 
 
 def dates(records: Iterable[Record]) -> str:
-    """Return when the records were made, in a sentence."""
+    """Return when the records were made."""
     days = sorted({record.finished[:10] for record in records if record.finished})
     if not days:
         return ""

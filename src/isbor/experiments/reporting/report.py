@@ -1,4 +1,4 @@
-"""Results as files: tables, figures, all records, and one page that holds everything."""
+"""The files of a report: tables, figures, records, and one page with everything."""
 
 from pathlib import Path
 
@@ -17,17 +17,17 @@ _TABLES = {".md": to_markdown, ".csv": to_csv, ".tex": to_latex}
 
 
 def write_report(results: Results, directory: Path, *, command: str) -> Path:
-    """Write tables, figures, records and the page; return the page.
+    """Write tables, figures, records and the page; return the path of the page.
 
     Parameters
     ----------
     results : Results
-        What to report.
+        The results to report.
     directory : Path
-        Where to: ``report.html``, ``records.csv``, ``records.jsonl``, ``tables/`` and ``figures/``. Files are
-        replaced whole; those of an earlier report that have no place in this one are removed.
+        Receives ``report.html``, ``records.csv``, ``records.jsonl``, ``tables/`` and ``figures/``. Tables and
+        figures of an earlier report that this one does not have are removed.
     command : str
-        What to type to get the same, for the page.
+        The command to repeat it, shown on the page.
     """
     tables = study_tables(results)
     figures = study_figures(results)

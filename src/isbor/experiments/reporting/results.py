@@ -14,14 +14,14 @@ __all__ = ["Results"]
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What is known of an experiment so far."""
+    """The results of an experiment so far."""
 
     experiment: Experiment
-    records: Mapping[tuple[str, str], tuple[Record, ...]]  # by task and model, in the order of splits
+    records: Mapping[tuple[str, str], tuple[Record, ...]]  # by task and model, in order of the splits
 
     @classmethod
     def of(cls, experiment: Experiment, records: Mapping[str, Record]) -> "Results":
-        """Return the records, given by the keys of their jobs, in their places."""
+        """Return the results of an experiment from records by the keys of their jobs."""
         places: dict[tuple[str, str], list[Record]] = {
             (task.name, model.name): [] for task in experiment.tasks for model in experiment.models
         }
@@ -31,11 +31,11 @@ class Results:
         return cls(experiment, {place: tuple(found) for place, found in places.items()})
 
     def finished(self, task: str, model: str) -> tuple[Record, ...]:
-        """Return the records with a result."""
+        """Return the records of finished runs."""
         return tuple(record for record in self.records[task, model] if record.ok)
 
     def by_split(self, task: str, model: str, of: Callable[[Record], float | None]) -> dict[int, float]:
-        """Return a number of each record with a result, as far as it has one."""
+        """Return a value of each finished run, by split; runs without the value are left out."""
         found = {record.split: of(record) for record in self.finished(task, model)}
         return {split: value for split, value in found.items() if value is not None}
 
@@ -55,14 +55,14 @@ class Results:
 
     @property
     def counts(self) -> Counter[str]:
-        """How many jobs ended how; "missing" are those without a record."""
+        """Numbers of jobs by status; "missing" are those without a record."""
         counts = Counter[str](record.status for found in self.records.values() for record in found)
         counts["missing"] = len(self.experiment.jobs()) - counts.total()
         return counts
 
     @property
     def by_key(self) -> dict[str, Record]:
-        """All records by the keys of their jobs, in the order of the jobs."""
+        """All records by the keys of their jobs, in order of the jobs."""
         found = {(record.task, record.model, record.split): record for record in self.all_records}
         places = {job.key: (job.task.name, job.model.name, job.split) for job in self.experiment.jobs()}
         return {key: found[place] for key, place in places.items() if place in found}

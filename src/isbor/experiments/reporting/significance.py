@@ -1,8 +1,8 @@
-r"""Tests that compare models over splits and over tasks. An error is better the smaller it is.
+r"""Tests that compare models over splits and over tasks by an error: less is better.
 
 *Pairs of models on one task.* Wilcoxon's signed-rank test, two-sided: the ranks of the absolute differences,
-zeros left out, are summed by sign; if the models are alike, either sign of each has probability 1/2. The
-p-value is exact, with ties too. The level is divided by :math:`k(k-1)` for k models. As in the paper (Li &
+zeros left out, are summed by sign; under the null hypothesis, each sign has probability 1/2. The p-value is
+exact, also with ties. The level is divided by :math:`k(k-1)` for k models. As in the paper (Li &
 de Rijke, 2018), a model with an unfinished run loses without a test to a model that finished all its runs. If
 both have unfinished runs, it is a draw.
 
@@ -13,10 +13,9 @@ both have unfinished runs, it is a draw.
     \chi^2 = \frac{N (k-1)\, N \sum_j (R_j - \bar r)^2}{\sum_{ij} (r_{ij} - \bar r)^2}, \qquad
     F = \frac{(N-1) \chi^2}{N(k-1) - \chi^2} .
 
-F is what is reported, on :math:`k-1` and :math:`(k-1)(N-1)` degrees of freedom: χ² needs many tasks to be
-near its limit and finds too little with few. Both are corrected for ties by the sum over all ranks. Two mean
-ranks differ where they are more than :math:`q \sqrt{k(k+1)/(6N)}` apart (Nemenyi), q a quantile of the
-studentised range divided by √2.
+F is reported, with :math:`k-1` and :math:`(k-1)(N-1)` degrees of freedom: with few tasks χ² is too
+conservative. The sum over all ranks corrects both for ties. Two mean ranks differ if they are more than
+:math:`q \sqrt{k(k+1)/(6N)}` apart (Nemenyi), q a quantile of the studentised range divided by √2.
 """
 
 import math
@@ -50,7 +49,7 @@ Errors: TypeAlias = Mapping[str, Mapping[str, Mapping[int, float]]]
 Outcome: TypeAlias = Literal["win", "draw", "loss"]
 
 _FOR_THE_OTHER: Mapping[Outcome, Outcome] = {"win": "loss", "draw": "draw", "loss": "win"}
-_DIGITS = 12  # decimals, of the largest error as unit, in which errors may differ: the rest is rounding
+_DIGITS = 12  # relative to the largest error; smaller differences are rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class Tally:
 
 
 def tally_pairs(tests: Iterable[PairTest], models: Sequence[str]) -> dict[str, Tally]:
-    """Return how often each model wins, draws and loses in these tests."""
+    """Return the wins, draws and losses of each model in these tests."""
     counts = {model: Counter[Outcome]() for model in models}
     for test in tests:
         counts[test.first][test.outcome] += 1
@@ -85,9 +84,9 @@ def tally_pairs(tests: Iterable[PairTest], models: Sequence[str]) -> dict[str, T
 
 
 def pair_tests(errors: Errors, models: Sequence[str], level: float = 0.1) -> tuple[PairTest, ...]:
-    """Return the tests of all pairs of models, each pair once, on each task.
+    """Return the tests of all pairs of models on each task, each pair once.
 
-    The winner of a significant test has the larger sum of ranks; rarely, that is not the smaller mean error.
+    The winner of a significant test has the larger sum of ranks, which rarely is not the smaller mean error.
     A test is made on the splits that two models have in common, if both finished all their runs. If only one
     did, it wins; if neither did, it is a draw. A model that was not run on a task is not compared there.
     """
@@ -114,18 +113,18 @@ def signed_rank_p(differences: Sequence[float] | FloatArray) -> float:
 
 
 def smallest_p(n_splits: int) -> float:
-    """Return the smallest p-value that the signed-rank test can have on so many splits."""
+    """Return the smallest p-value that the signed-rank test can have with this many splits."""
     return min(1.0, 2.0 ** (1 - n_splits))
 
 
 @dataclass(frozen=True, slots=True)
 class Friedman:
-    """Mean ranks of models over tasks, and whether they differ."""
+    """Friedman's test: mean ranks of models over tasks, and whether they differ."""
 
     models: tuple[str, ...]
     mean_ranks: tuple[float, ...]  # 1 is best
     n_tasks: int
-    statistic: float  # F; infinite if all tasks rank the models alike
+    statistic: float  # F; infinite if all tasks agree on the ranks
     p_value: float
     critical_difference: float  # of two mean ranks
     level: float
@@ -133,7 +132,7 @@ class Friedman:
     def groups(self) -> tuple[tuple[str, ...], ...]:
         """Return the largest groups of models, best first, whose mean ranks do not differ significantly.
 
-        Groups may overlap; a model that differs from all others is in none.
+        Groups may overlap; a model that differs from all others is in no group.
         """
         order = sorted(range(len(self.models)), key=lambda model: self.mean_ranks[model])
         found: list[tuple[str, ...]] = []
@@ -152,8 +151,8 @@ def friedman(errors: Errors, models: Sequence[str], level: float = 0.1) -> Fried
 
     Means are over the splits that all models without unfinished runs have in common; models with unfinished
     runs share the last ranks. A task without such a split, or on which a model was not run, does not count.
-    The p-value is at least the probability that ranks in random order agree as well as they can: with few
-    tasks F would promise more.
+    The p-value is at least the probability that random ranks agree perfectly: with few tasks, that of F would
+    be too small.
     """
     _check(errors, models)
     run_by_all = [by_model for by_model in errors.values() if all(by_model.get(model) for model in models)]
@@ -167,7 +166,7 @@ def friedman(errors: Errors, models: Sequence[str], level: float = 0.1) -> Fried
             "pair_tests."
         )
     ranks = np.array(rows)
-    # N times the sums of squares: of halves of whole numbers, so that they are zero where they should be.
+    # N times the sums of squares, exact in floating point: zero where it should be.
     centred = ranks - (k + 1) / 2
     between = float(np.sum(centred.sum(axis=0) ** 2))
     within = n * float(np.sum(centred**2)) - between
@@ -185,7 +184,7 @@ def friedman(errors: Errors, models: Sequence[str], level: float = 0.1) -> Fried
 
 
 def nemenyi_quantile(n_models: int, level: float) -> float:
-    """Return q of the critical difference, the table 5(a) of Demšar (2006)."""
+    """Return q of the critical difference, as in table 5(a) of Demšar (2006)."""
     return float(stats.studentized_range.ppf(1.0 - level, n_models, np.inf)) / math.sqrt(2.0)
 
 
@@ -208,7 +207,7 @@ def _complete(by_split: Mapping[int, float]) -> bool:
 
 
 def _ranks(by_model: Sequence[Mapping[int, float]]) -> FloatArray | None:
-    """Return the ranks of the mean errors on a task over common splits, None if there is no such split."""
+    """Return the ranks of the mean errors on common splits, None if there are none."""
     complete = [by_split for by_split in by_model if _complete(by_split)]
     splits = set.intersection(*(set(by_split) for by_split in complete)) if complete else set()
     if not splits:
@@ -223,16 +222,16 @@ def _ranks(by_model: Sequence[Mapping[int, float]]) -> FloatArray | None:
 
 
 def _differences(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return a − b in units of the largest of them, what equals but for rounding made equal."""
+    """Return a − b relative to the largest value, rounded so that equal errors tie."""
     unit = float(max(np.abs(a).max(), np.abs(b).max())) or 1.0
     differences: FloatArray = np.round((a - b) / unit, _DIGITS)
     return differences
 
 
 def _signed_rank_test(differences: FloatArray) -> tuple[float, int]:
-    """Return the p-value, and by how much the positive differences outrank the negative ones."""
+    """Return the p-value, and the rank sum of positive differences minus that of negative ones."""
     d = differences[differences != 0.0]
-    # Tied ranks may be halves, twice the ranks are whole: `chance` of each sum of those with one sign.
+    # Twice the ranks are integers, also with ties. `chance` is the distribution of their positive sum.
     ranks = np.rint(2.0 * stats.rankdata(np.abs(d))).astype(int)
     chance = np.ones(1)
     for rank in ranks:
@@ -249,10 +248,10 @@ def _outcome(advantage: int) -> Outcome:
 
 
 def _chance_of_agreement(ranks: FloatArray) -> float:
-    """Return a lower bound of the p-value that any ranks with these ties can have.
+    """Return a lower bound on the p-value of any ranks with these ties.
 
-    Let every task's ranks be in random order. Renaming the models leaves the statistic as it is and makes at
-    least as many arrangements out of one as there are orders of the ranks of the task with fewest ties.
+    Under the null hypothesis each task's ranks are a random permutation. Renaming the models keeps the
+    statistic, and gives at least as many arrangements as the task with the fewest ties has permutations.
     """
     k = ranks.shape[1]
     log_orders = [

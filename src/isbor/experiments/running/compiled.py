@@ -1,6 +1,6 @@
-"""Code that is compiled when it is first used, compiled now: importing this module makes a small fit.
+"""Importing this module compiles SVOR by a small fit.
 
-The server of processes does that before the first job, so that no job's time has a compiler's in it.
+The fork server imports it before the first job, so that no job's time includes the compiler.
 """
 
 from isbor.datasets import make_saddle

@@ -1,20 +1,19 @@
-r"""Hyper-parameters by cross-validation, as a race.
+r"""Grid search by cross-validation, as a race.
 
-The point of the grid is wanted whose error, averaged over the folds, is the least. Points that are far behind
-need not run to the end: let :math:`d_i` be the error of a point on row :math:`i` less that of the point that
-is best so far, over the :math:`n` rows of the folds that are done. A point leaves the race when
+The grid point with the smallest mean error over the folds is chosen. Points far behind the best are dropped
+early: let :math:`d_i` be the error of a point on row :math:`i` minus that of the best point so far, over the
+:math:`n` rows of the folds done. A point is dropped when
 
 .. math:: \bar d > c \; s_d / \sqrt n
 
-with :math:`c` standard errors, five unless the description says otherwise: were rows independent, a point
-that is as good as the best would be lost once in three million times. Rows of a fold share the model that
-they test, and the best of many points is a lucky one: that is why :math:`c` is large. What is left after the
-last fold is compared on all folds, as if nobody had left. Source: O. Maron and A. W. Moore, "Hoeffding
-races", 1993, with paired differences as in M. Birattari et al., "A racing algorithm for configuring
-metaheuristics", 2002.
+with :math:`c = 5` standard errors by default. If rows were independent, a point as good as the best would be
+dropped once in three million times. But rows of a fold share a model, and the best of many points is partly
+lucky, so :math:`c` is large. The remaining points are compared on all folds. Source: O. Maron and A. W.
+Moore, "Hoeffding races", 1993, with paired differences as in M. Birattari et al., "A racing algorithm for
+configuring metaheuristics", 2002.
 
-Only errors of single rows make a race. The absolute error has them; with other scores all points run to the
-end.
+A race needs errors of single rows. The absolute error has them; with other scores, all points run on all
+folds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,13 +30,13 @@ from isbor.metrics import get_scorer
 
 __all__ = ["best_point"]
 
-_FEWEST_ROWS = 30  # that a standard error is taken from
+_FEWEST_ROWS = 30  # for a standard error
 
 
 def best_point(
     estimator: Any, grid: Mapping[str, Sequence[Any]], X: Any, y: IntArray, search: Search
 ) -> dict[str, Any]:
-    """Return the point of the grid with the least cross-validated error, the first of equal ones."""
+    """Return the grid point with the smallest cross-validated error, the first of equals."""
     points = list(ParameterGrid({name: list(values) for name, values in grid.items()}))
     errors: list[list[FloatArray]] = [[] for _ in points]  # by point and fold
     running = list(range(len(points)))
@@ -51,7 +50,7 @@ def best_point(
 
 
 def _errors(fitted: Any, X: Any, y: IntArray, scoring: str) -> FloatArray:
-    """Return numbers whose mean is the error: one a row where the score has that, else one alone."""
+    """Return the errors of the rows, or a single error if the score has none of single rows."""
     if scoring == "mae":
         return np.abs(np.asarray(fitted.predict(X), dtype=np.float64) - y)
     return np.array([-get_scorer(scoring)(fitted, X, y)])
@@ -62,7 +61,7 @@ def _mean(folds: list[FloatArray]) -> float:
 
 
 def _still_running(running: list[int], errors: list[list[FloatArray]], give_up: float) -> list[int]:
-    """Return those that are not behind the best by more than `give_up` standard errors."""
+    """Return the points that are at most `give_up` standard errors behind the best."""
     best = np.concatenate(errors[min(running, key=lambda k: _mean(errors[k]))])
     if len(best) < _FEWEST_ROWS:
         return running

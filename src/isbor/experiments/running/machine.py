@@ -35,14 +35,14 @@ def source_commit() -> str | None:
     """
     source = Path(isbor.__file__).parent
     if _git(source, "ls-files", "__init__.py") != "__init__.py":
-        return None  # perhaps installed within somebody else's checkout
+        return None  # installed below another repository, perhaps
     commit = _git(source, "rev-parse", "HEAD")
     return f"{commit}-dirty" if commit and _git(source, "status", "--porcelain", ".") else commit
 
 
 @cache
 def machine_facts() -> dict[str, str]:
-    """Return what seconds depend on."""
+    """Return processor, cores and system."""
     return {
         "cpu": _cpu_model(),
         "cores": str(os.cpu_count()),
@@ -67,7 +67,7 @@ def _git(directory: Path, *words: str) -> str | None:
 
 
 def _cpu_model() -> str:
-    """Return the processor's name; Linux keeps it in a file, others tell it to Python."""
+    """Return the name of the processor; on Linux only a file has it."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file():
         for line in cpuinfo.read_text().splitlines():

@@ -1,4 +1,4 @@
-"""How a job is computed: search, fit, predict, and what is measured of it."""
+"""How a job is run: search, fit, predict, measure."""
 
 import time
 import warnings
@@ -33,7 +33,7 @@ CALIBRATION_BINS = 10  # of equal width
 
 
 def measure(job: Job) -> Record:
-    """Compute a job; errors of the model are the caller's."""
+    """Run a job and return its record; errors of the model are raised."""
     data = job.task.load()
     train, test = job.task.scheme.split(data.y, job.split, job.seed)
     train = train[: job.model.rows_at_most]
@@ -84,12 +84,12 @@ def _inputs(model: Model, data: Data, train: IntArray, test: IntArray) -> tuple[
 
 
 def _search(job: Job, X: Any, y: IntArray) -> dict[str, Any]:
-    """Return the best point of the model's grid by cross-validation on training rows."""
+    """Return the best grid point by cross-validation on the training rows."""
     model, search = job.model, job.search
     if not model.grid:
         return {}
     n_rows = len(y) if search.rows_at_most is None else min(search.rows_at_most, len(y))
-    rows = np.arange(n_rows)  # in random order already
+    rows = np.arange(n_rows)  # already in random order
     estimator = make_estimator(
         model.searched_by or model.estimator,
         {**model.parameters, **model.search_parameters},
@@ -98,7 +98,7 @@ def _search(job: Job, X: Any, y: IntArray) -> dict[str, Any]:
 
 
 def _estimator(model: Model, chosen: Mapping[str, Any], n_classes: int) -> Any:
-    """Return an estimator that knows of all classes, if it can be told."""
+    """Return an estimator; if it has a parameter `classes`, it is told all of them."""
     estimator = make_estimator(model.estimator, {**model.parameters, **chosen})
     if "classes" in estimator.get_params():
         estimator.set_params(classes=list(range(n_classes)))
@@ -106,7 +106,7 @@ def _estimator(model: Model, chosen: Mapping[str, Any], n_classes: int) -> Any:
 
 
 def _probabilities(estimator: Any, X: Any, n_classes: int) -> FloatArray | None:
-    """Return P(y = k), shape (n, n_classes), if the model has it."""
+    """Return P(y = k), shape (n, n_classes), if the model has probabilities."""
     if not hasattr(estimator, "predict_proba"):
         return None
     given = np.asarray(estimator.predict_proba(X), dtype=np.float64)
@@ -131,7 +131,7 @@ def _metrics(y: IntArray, predicted: IntArray, proba: FloatArray | None, n_class
 
 
 def _calibration(y: IntArray, proba: FloatArray) -> tuple[tuple[float, float, float], ...]:
-    """Return count and sums of predicted and observed P(y ≤ k), over rows and thresholds, by bin."""
+    """Return count and sums of predicted and observed P(y ≤ k) over rows and thresholds, per bin."""
     n_thresholds = proba.shape[1] - 1
     predicted = np.clip(proba.cumsum(axis=1)[:, :-1], 0.0, 1.0).ravel()
     observed = (y[:, None] <= np.arange(n_thresholds)).ravel()
@@ -141,7 +141,7 @@ def _calibration(y: IntArray, proba: FloatArray) -> tuple[tuple[float, float, fl
 
 
 def kept_vectors(estimator: Any) -> int | None:
-    """Return how many rows or functions a prediction needs, None for a model that has no such number."""
+    """Return the number of relevance or support vectors, None if the model has none."""
     for name in ("relevance_vectors_", "support_"):
         if hasattr(estimator, name):
             return len(getattr(estimator, name))
@@ -149,8 +149,8 @@ def kept_vectors(estimator: Any) -> int | None:
 
 
 def _learned(estimator: Any) -> dict[str, Any]:
-    """Return what the model chose by itself, as far as that is a word or a number."""
-    learned = {"kind": getattr(estimator, "kind_", None), "gamma": getattr(estimator, "gamma_", None)}
+    """Return what the model chose within the fit, if it is a string or a number."""
+    learned = {"basis": getattr(estimator, "basis_", None), "gamma": getattr(estimator, "gamma_", None)}
     return {
         name: value if isinstance(value, str) else float(value)
         for name, value in learned.items()

@@ -1,8 +1,8 @@
-"""Jobs at work, seen from the runner: processes that are started, watched and ended.
+"""Processes of jobs as the runner sees them: started, watched and ended.
 
-Processes are forked from a server that has imported the libraries, where the system can do that: so a job
-begins at once. Before that server starts, linear algebra is kept to one thread: sums in another order end in
-other digits. Ctrl-C is for the runner alone: neither the server nor its processes hear it.
+Where the system supports it, processes are forked from a server that has imported the libraries, so that a
+job starts at once. Linear algebra uses one thread, set before the server starts: with more threads sums may
+differ in the last digits. Only the runner receives Ctrl-C, not the server or its processes.
 """
 
 import contextlib
@@ -43,14 +43,14 @@ _THREAD_VARIABLES = (
     "NUMBA_NUM_THREADS",
 )
 _GIGABYTE = 1e9
-_SECONDS_BETWEEN_LOOKS = 1.0  # at what a job has started, for which all processes are gone through
+_SECONDS_BETWEEN_LOOKS = 1.0  # at the children of a job: listing all processes is slow
 _COMPILED = "isbor:SVOR"
-_SERVER_IS_DEAD = 255  # what a process of a killed server seems to end with
+_SERVER_IS_DEAD = 255  # exit code of a process whose server was killed
 
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Let processes that start in this block use one thread for linear algebra."""
+    """Make processes that start in this block use one thread for linear algebra."""
     before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
     try:
@@ -64,7 +64,7 @@ def one_thread() -> Iterator[None]:
 
 
 def process_context(models: Iterable[Model]) -> "ForkServerContext | SpawnContext":
-    """Return how processes are started: by a server with the libraries loaded, or from nothing."""
+    """Return how to start processes: by a fork server with the libraries loaded, or by spawning."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -76,8 +76,8 @@ def process_context(models: Iterable[Model]) -> "ForkServerContext | SpawnContex
 
 
 def _start_server() -> None:
-    """Start the server of processes if there is none, with Ctrl-C blocked for it and all that it starts."""
-    resource_tracker.ensure_running()  # the server would start it, and unblock signals thereby
+    """Start the fork server if it is not running, with Ctrl-C blocked for it and its children."""
+    resource_tracker.ensure_running()  # or the server would start it, and unblock signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         forkserver.ensure_running()
@@ -86,35 +86,35 @@ def _start_server() -> None:
 
 
 class JobProcess:
-    """A job at work.
+    """The process of a running job.
 
     Parameters
     ----------
     job : Job
-        What to compute.
+        The job.
     limits : Limits
-        What it may take.
+        Its limits.
     context : multiprocessing context
-        How to start its process.
+        How to start the process.
     """
 
     def __init__(self, job: Job, limits: Limits, context: "ForkServerContext | SpawnContext") -> None:
         self.job = job
-        self.killed = False  # whether somebody else ended the process
+        self.killed = False  # by somebody else
         self._limits = limits
         self._peak = 0.0  # bytes
-        self._result, theirs = context.Pipe()  # of both directions: the worker hears when this end is closed
+        self._result, theirs = context.Pipe()  # duplex: the worker notices when this end closes
         self._process = context.Process(target=work, args=(job, theirs))
         if context.get_start_method() == "forkserver":
             _start_server()
         try:
             self._process.start()
-        except BaseException:  # the process may be there already, but nobody would end it
+        except BaseException:  # the process may run already; closing the pipe ends it
             self._result.close()
             raise
         finally:
             theirs.close()
-        self._started = time.monotonic()  # the first start has waited for the server
+        self._started = time.monotonic()  # after the first start has waited for the server
         self._family: list[psutil.Process] = []
         self._next_look = 0.0
 
@@ -124,12 +124,12 @@ class JobProcess:
         return time.monotonic() - self._started
 
     def poll(self) -> Record | None:
-        """Return the record if the job has ended, None if it is at work; end it if it takes too much."""
-        is_alive = self._process.is_alive()  # before: what it has sent until its end is in the pipe now
+        """Return the record if the job has ended, else None; end a job that exceeds its limits."""
+        is_alive = self._process.is_alive()  # read first: what a dead process sent is in the pipe
         if self._result.poll():
             try:
                 record: Record = self._result.recv()
-            except (EOFError, OSError):  # ended in the middle of a word
+            except (EOFError, OSError):  # killed while sending
                 return self._broken_off()
             elapsed = self.elapsed
             self.end()
@@ -138,14 +138,14 @@ class JobProcess:
         if not is_alive:
             return self._broken_off()
         if self.elapsed > self._limits.seconds:
-            return self._record("timeout", f"It was not done after {self._limits.seconds:g} s.")
+            return self._record("timeout", f"Not finished after {self._limits.seconds:g} s.")
         self._peak = max(self._peak, self._memory())
         if self._peak > self._limits.memory * _GIGABYTE:
-            return self._record("failed", f"It needed more than {self._limits.memory:g} GB of memory.")
+            return self._record("failed", f"More than {self._limits.memory:g} GB of memory needed.")
         return None
 
     def end(self) -> None:
-        """End the process and all that it started."""
+        """End the process and its descendants."""
         pid = self._process.pid
         for process in _family(pid):
             with contextlib.suppress(psutil.Error):
@@ -158,12 +158,12 @@ class JobProcess:
         self._result.close()
 
     def _broken_off(self) -> Record:
-        """Return the record of a process that ended without a result."""
+        """Return the record of a process that died without a result."""
         self._process.join()
         code = self._process.exitcode or 0
         self.killed = code in (-signal.SIGTERM, -9, _SERVER_IS_DEAD)
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        return self._record("failed", f"Its process ended with {how} and without a result.")
+        return self._record("failed", f"The process died with {how}.")
 
     def _record(self, status: Status, reason: str) -> Record:
         seconds = {"total": self.elapsed}
@@ -181,7 +181,7 @@ class JobProcess:
         )
 
     def _memory(self) -> float:
-        """Return the bytes that the process and all that it has started hold."""
+        """Return the bytes held by the process and its descendants."""
         if self.elapsed > self._next_look:
             self._family, self._next_look = _family(self._process.pid), self.elapsed + _SECONDS_BETWEEN_LOOKS
         total = 0.0
@@ -202,8 +202,8 @@ class JobProcess:
 
 
 def _family(pid: int | None) -> list[psutil.Process]:
-    """Return a process and all that it has started, as far as they are there."""
-    if pid is None:  # which psutil takes for the runner itself
+    """Return a process and its descendants, if they exist."""
+    if pid is None:  # for psutil, None is the runner itself
         return []
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(pid)

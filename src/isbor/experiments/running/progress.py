@@ -1,7 +1,7 @@
-"""What a run shows while it runs: a live table of jobs with the time left, or lines where nobody watches."""
+"""Progress of a run: a live table in a terminal, else a line for each job."""
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
@@ -17,14 +17,14 @@ from isbor.experiments.running.records import Record
 
 __all__ = ["LiveProgress", "time_left"]
 
-_MOST_ROWS = 25  # tasks shown one by one
+_MOST_ROWS = 25  # of the live table
 
 
 def time_left(experiment: Experiment, records: Mapping[str, Record], n_jobs: int) -> float | None:
-    """Return the seconds that the jobs without a record may take; None if nothing is known yet.
+    """Return the expected seconds until all jobs are done; None if no job is done yet.
 
-    A job is expected to take as long as those of its model on its task have taken on average; failing these,
-    as those of its model, and failing these, as all.
+    A job is expected to take as long as the mean of its model on its task; if there is none, of its model; if
+    there is none, of all jobs.
     """
     took: dict[tuple[str, str], list[float]] = defaultdict(list)
     of_model: dict[str, list[float]] = defaultdict(list)
@@ -44,18 +44,18 @@ def time_left(experiment: Experiment, records: Mapping[str, Record], n_jobs: int
 
 
 class LiveProgress:
-    """An observer of a run that draws tasks × models and what has become of them.
+    """An observer of a run that shows tasks × models and their progress.
 
     Parameters
     ----------
     experiment : Experiment
-        What is run.
+        The experiment that runs.
     records : mapping
-        The records that are there already, by key.
+        Existing records, by key.
     n_jobs : int
-        Jobs that run at a time.
+        Number of parallel jobs.
     console : rich Console
-        Where to draw. If it is no terminal, a line is written for each job that ends.
+        If it is not a terminal, a line is printed for each finished job.
     """
 
     def __init__(
@@ -64,8 +64,9 @@ class LiveProgress:
         self._experiment = experiment
         self._n_jobs = n_jobs
         self._console = console
-        self._working: dict[str, float] = {}  # when each job began
+        self._working: dict[str, float] = {}  # start times
         self._jobs = {job.key: job for job in experiment.jobs()}
+        self._splits = Counter((job.task.name, job.model.name) for job in self._jobs.values())
         self._records = {key: record for key, record in records.items() if key in self._jobs}
         self._bar = Progress(
             TextColumn("jobs"),
@@ -90,11 +91,11 @@ class LiveProgress:
             self._live.stop()
 
     def begun(self, job: Job) -> None:
-        """Show that work on a job has begun."""
+        """Show that a job has started."""
         self._working[job.key] = time.monotonic()
 
     def ended(self, job: Job, record: Record) -> None:
-        """Show what came of a job."""
+        """Show the result of a job."""
         self._working.pop(job.key, None)
         self._records[job.key] = record
         left = time_left(self._experiment, self._records, self._n_jobs)
@@ -110,21 +111,21 @@ class LiveProgress:
             )
 
     def broken_off(self, job: Job) -> None:
-        """Show that a job waits again."""
+        """Show that a job waits to start again."""
         self._working.pop(job.key, None)
 
     def waiting(self) -> None:
-        """Do nothing: the picture is redrawn at its own pace."""
+        """Do nothing: the live table refreshes itself."""
 
     def _draw(self) -> RenderableType:
-        """Return the table as it is now."""
+        """Return the present table."""
         experiment = self._experiment
         table = Table(box=None, pad_edge=False)
         table.add_column("")
         for model in experiment.models:
             table.add_column(Text(model.name), justify="right")
         marks: dict[tuple[str, str], list[Record]] = defaultdict(list)
-        # Copies: another thread draws while jobs begin and end.
+        # Copies: another thread draws while jobs start and end.
         working = dict(self._working)
         for key, record in dict(self._records).items():
             job = self._jobs[key]
@@ -133,7 +134,7 @@ class LiveProgress:
         for task in experiment.tasks[:_MOST_ROWS]:
             places = [(task.name, model.name) for model in experiment.models]
             table.add_row(
-                Text(task.title), *(self._place(marks[place], place in at_work) for place in places)
+                Text(task.title), *(self._place(place, marks[place], place in at_work) for place in places)
             )
         if len(experiment.tasks) > _MOST_ROWS:
             table.add_row(f"and {len(experiment.tasks) - _MOST_ROWS} more")
@@ -144,15 +145,15 @@ class LiveProgress:
         ]
         return Group(table, Text(), self._bar, Text("\n".join(now), style="dim"))
 
-    def _place(self, found: list[Record], at_work: bool) -> Text:
-        """Return how far a model is with a task: splits done, in red those without a result."""
+    def _place(self, place: tuple[str, str], found: list[Record], at_work: bool) -> Text:
+        """Return the splits done by a model on a task, unfinished runs in red."""
         text = Text()
         if at_work:
             text.append("▸ ", style="yellow")
         n_lost = sum(not record.ok for record in found)
         n_ok = len(found) - n_lost
-        complete = len(found) == self._experiment.splits
-        text.append(f"{n_ok}/{self._experiment.splits}", style="green" if complete and not n_lost else "")
+        complete = len(found) == self._splits[place]
+        text.append(f"{n_ok}/{self._splits[place]}", style="green" if complete and not n_lost else "")
         if n_lost:
             text.append(f" –{n_lost}", style="red")
         return text

@@ -1,4 +1,4 @@
-"""Records as files: a table to read, and lines that another run can take over."""
+"""Files of records: a CSV table, and JSON lines that another run can use."""
 
 import csv
 import io
@@ -11,11 +11,11 @@ from isbor.experiments.running.records import Record
 __all__ = ["read_record_lines", "record_lines", "record_table"]
 
 _TIMES = ("search", "fit", "predict", "total")
-_NEEDED = "The file records.jsonl beside the report of another run is needed."
+_NEEDED = "Give the file records.jsonl of another run."
 
 
 def record_table(records: Sequence[Record]) -> str:
-    """Return all records as CSV, one a line."""
+    """Return the records as CSV, one per line."""
     metrics = sorted({name for record in records for name in record.metrics})
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -39,14 +39,14 @@ def record_table(records: Sequence[Record]) -> str:
 
 
 def record_lines(records: Mapping[str, Record]) -> str:
-    """Return all records with the keys of their jobs, a JSON object a line."""
+    """Return the records by the keys of their jobs, one JSON object per line."""
     return "".join(
         f'{{"key": {json.dumps(key)}, "record": {record.to_json()}}}\n' for key, record in records.items()
     )
 
 
 def read_record_lines(path: Path) -> Mapping[str, Record]:
-    """Return the records that `record_lines` wrote, by the keys of their jobs."""
+    """Return the records in a file written by `record_lines`, by the keys of their jobs."""
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}. {_NEEDED}")
     records = {}
@@ -57,6 +57,6 @@ def read_record_lines(path: Path) -> Mapping[str, Record]:
                 records[str(entry["key"])] = Record.from_json(json.dumps(entry["record"]))
             except (ValueError, KeyError, TypeError) as error:
                 raise ValueError(
-                    f"Line {number} of {str(path)!r} is no record of an experiment ({error!r}). {_NEEDED}"
+                    f"Line {number} of {str(path)!r} is not a record of an experiment ({error!r}). {_NEEDED}"
                 ) from None
     return records

@@ -1,4 +1,4 @@
-"""What came of a job: one record, whatever happened."""
+"""The record of a job: one for each, finished or not."""
 
 import json
 import math
@@ -9,7 +9,7 @@ from typing import Any, Literal
 __all__ = ["UNKNOWN_COMMIT", "Record", "Status"]
 
 UNKNOWN_COMMIT = "unknown"
-"""The commit of records that were made before records named one."""
+"""The commit of records from before commits were recorded."""
 Status = Literal["ok", "timeout", "failed"]
 
 
@@ -17,27 +17,27 @@ Status = Literal["ok", "timeout", "failed"]
 class Record:
     """The result of one model on one split of one task.
 
-    `outcome` is what the same job gives again and again; times, memory and machine are what it took.
+    `outcome` is reproducible; times, memory and machine are not.
     """
 
     task: str
     model: str
     split: int
     status: Status
-    reason: str = ""  # why it is not ok, in a sentence
+    reason: str = ""  # why it is not ok
     n_train: int = 0
     n_test: int = 0
     metrics: Mapping[str, float] = field(default_factory=dict)
-    vectors: int | None = None  # that a prediction needs; None if that is not how the model works
-    parameters: Mapping[str, Any] = field(default_factory=dict)  # chosen by the search, or learned
-    calibration: tuple[tuple[float, float, float], ...] = ()  # by bin: count, sums of predicted and observed
+    vectors: int | None = None  # relevance or support vectors; None: the model has none
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # found by the search or in the fit
+    calibration: tuple[tuple[float, float, float], ...] = ()  # per bin: count, sums of predicted and observed
     seconds: Mapping[str, float] = field(default_factory=dict)  # search, fit, predict, total
     peak_memory: float | None = None  # megabytes
     limits: Mapping[str, float | None] = field(default_factory=dict)  # seconds and gigabytes; None: no limit
     versions: Mapping[str, str] = field(default_factory=dict)
-    commit: str | None = UNKNOWN_COMMIT  # of isbor's source; None: it did not run from a checkout
+    commit: str | None = UNKNOWN_COMMIT  # of isbor's source; None: not run from a checkout
     machine: Mapping[str, str] = field(default_factory=dict)
-    threads: int | None = None  # of linear algebra; None: not known
+    threads: int | None = None  # None: unknown
     finished: str = ""  # ISO date and time
 
     @property
@@ -46,8 +46,8 @@ class Record:
         return self.status == "ok"
 
     @property
-    def allowance(self) -> str:
-        """What the job was allowed to take, in words."""
+    def limits_in_words(self) -> str:
+        """The limits of the job in words."""
         seconds, memory = self.limits.get("seconds"), self.limits.get("memory")
         if seconds is None:
             time = "any time"
@@ -57,7 +57,7 @@ class Record:
 
     @property
     def outcome(self) -> tuple[Any, ...]:
-        """All that does not depend on the machine and on the hour."""
+        """Everything that does not depend on the machine and the time of day."""
         return (
             self.task,
             self.model,
@@ -72,7 +72,7 @@ class Record:
         )
 
     def to_json(self) -> str:
-        """Return the record as JSON, in which a number that is not finite is null."""
+        """Return the record as JSON; numbers that are not finite become null."""
         return json.dumps(_finite(asdict(self)), ensure_ascii=False, allow_nan=False)
 
     @classmethod

@@ -1,9 +1,9 @@
-"""The runner: which jobs are computed when, and that each is recorded once.
+"""The runner: runs the jobs of an experiment and records each once.
 
-Jobs that have a record are not run. The others are claimed one by one, computed each in a process of its
-own, and recorded by the runner, which alone writes. A job whose process somebody killed goes to the end of
-the queue; only if that happens again and again is it recorded as failed, for then the system itself may be
-ending it for want of memory. What other runners work on is waited for, and taken over if they die.
+Jobs with a record are not run. The others are claimed one by one, run each in its own process, and recorded
+by the runner. A job whose process was killed from outside goes to the end of the queue. After several kills
+it is recorded as failed, as the system may be killing it for lack of memory. Jobs of other runners are waited
+for, and taken over if those runners die.
 """
 
 import time
@@ -19,25 +19,25 @@ from isbor.experiments.running.store import Store
 
 __all__ = ["Observer", "run"]
 
-_PAUSE = 0.05  # seconds between looks at the processes
-_PATIENCE = 1.0  # seconds between looks at what other runners do
+_PAUSE = 0.05  # seconds between polls of the processes
+_PATIENCE = 1.0  # seconds between polls of other runners' jobs
 _MOST_KILLS = 5
 
 
 class Observer(Protocol):
-    """Who is told of the progress."""
+    """Is told of the progress."""
 
     def begun(self, job: Job) -> None:
-        """Work on a job has begun."""
+        """Note that a job has started."""
 
     def ended(self, job: Job, record: Record) -> None:
-        """Work on a job has ended in a record."""
+        """Note that a job has a record."""
 
     def broken_off(self, job: Job) -> None:
-        """Somebody killed the process of a job; it will begin again."""
+        """Note that the process of a job was killed; the job will start again."""
 
     def waiting(self) -> None:
-        """Nothing has changed for a moment."""
+        """Do something between two polls."""
 
 
 def run(
@@ -48,30 +48,29 @@ def run(
     retry: bool = False,
     observer: Observer | None = None,
 ) -> dict[str, Record]:
-    """Compute the jobs of an experiment that have no record yet.
+    """Run the jobs of an experiment that have no record yet.
 
     Parameters
     ----------
     experiment : Experiment
-        What to compute.
+        The jobs to run.
     store : Store
-        Where records are and go.
+        Holds the records, old and new.
     n_jobs : int
-        Jobs that run at a time.
+        Number of parallel jobs.
     retry : bool
-        Compute those again that failed or were late.
+        Rerun jobs that failed or timed out.
     observer : Observer or None
-        Who is told of the progress.
+        Is told of the progress.
 
     Returns
     -------
     dict
         The records of all jobs, by key.
 
-    Notes
-    -----
-    If it is interrupted, by Ctrl-C for instance, the processes end and what is recorded stays: the next call
-    goes on. In a script, call it under ``if __name__ == "__main__":``, as processes import the script.
+    Notes ----- After an interrupt, by Ctrl-C for instance, the processes end and the records stay: the next
+    call continues. In a script, call it under ``if __name__ == "__main__":``, because processes import the
+    script.
     """
     if n_jobs < 1:
         raise ValueError(f"n_jobs is {n_jobs}; at least 1 is needed.")
@@ -103,7 +102,7 @@ def _work_off(
         while queue or running:
             while queue and len(running) < n_jobs and time.monotonic() >= look_again:
                 key = store.claim(queue)
-                if key is None:  # the rest is with other runners
+                if key is None:  # other runners have the rest
                     queue = _without_record(queue, jobs, store, observer)
                     look_again = time.monotonic() + _PATIENCE
                     continue
@@ -122,7 +121,7 @@ def _work_off(
                     observer.broken_off(jobs[key])
                     continue
                 if process.killed:
-                    record = replace(record, reason=f"It was killed {_MOST_KILLS} times. {record.reason}")
+                    record = replace(record, reason=f"Killed {_MOST_KILLS} times. {record.reason}")
                 store.add(key, record)
                 observer.ended(jobs[key], record)
             observer.waiting()
@@ -130,13 +129,13 @@ def _work_off(
     finally:
         for process in running.values():
             process.end()
-        store.release_all()  # a claim whose process was about to start, too
+        store.release_all()  # also that of a process about to start
 
 
 def _without_record(
     queue: Sequence[str], jobs: dict[str, Job], store: Store, observer: Observer
 ) -> list[str]:
-    """Return what still has no record; tell of what others have done."""
+    """Return the jobs that still have no record; report those that other runners have finished."""
     records = store.records(queue)
     for key, record in records.items():
         observer.ended(jobs[key], record)

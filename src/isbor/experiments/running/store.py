@@ -1,18 +1,18 @@
-"""Where records are kept: a SQLite file that outlives whatever happens to its writers.
+"""The store of records: a SQLite file that survives crashes of its writers.
 
-One row a job, with the runner that works on it and the record that came of it:
+Each job has one row, with the runner that has claimed it and its record:
 
-- A record is written in one transaction, and only where there is none: no job counts twice.
-- A job is claimed in a transaction before work on it begins: two runners never work on the same one.
-- A runner is alive as long as it holds the lock on a small file of its own beside the store. The operating
-  system lets go of the lock however the runner ends, so the claims of a dead runner are open to others at
-  once, and those of a living one never are.
+- A record is written in one transaction, and only if there is none: no job is recorded twice.
+- A job is claimed in a transaction before it starts: two runners never run the same job.
+- A runner is alive as long as it holds the lock on its own small file beside the store. The operating system
+  releases the lock however the runner ends, so the claims of a dead runner are free at once, and those of a
+  living one never are.
 
-Lock files are made, looked at and removed within transactions of the store, so that none is removed between
-its making and its locking. A transaction is a ``with`` block of the connection, which ends it in C: Ctrl-C
-cannot come in between.
+Lock files are created, checked and removed within transactions of the store, so that none is removed before
+it is locked. A transaction is a ``with`` block of the connection, which ends it in C: Ctrl-C cannot interrupt
+it.
 
-The file is in WAL mode, where readers and a writer do not wait for each other.
+The file is in WAL mode, in which readers and a writer do not block each other.
 """
 
 import sqlite3
@@ -31,20 +31,20 @@ _FORMAT = 2
 _TABLE_OF_FORMAT_1 = "cells"
 _BUSY_SECONDS = 60.0
 _PAUSE = 0.01
-_BEGIN = "BEGIN IMMEDIATE"  # the lock for writing now, not at the first write
+_BEGIN = "BEGIN IMMEDIATE"  # take the write lock now, not at the first write
 
 
 class UnusableStoreError(ValueError):
-    """A file cannot be used as a store."""
+    """The file cannot be used as a store."""
 
 
 class Store:
-    """Records by the keys of their jobs, in a file that may be shared by runners of one machine.
+    """Records by the keys of their jobs, in a file that runners on one machine can share.
 
     Parameters
     ----------
     path : Path
-        The file; it and its directory are made if they do not exist.
+        The file; it and its directory are created if they do not exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -55,14 +55,13 @@ class Store:
             self._write_ahead()
             self._database.execute("PRAGMA synchronous = FULL")
             self._prepare()
-        except sqlite3.OperationalError as error:  # nothing is wrong with the content
+        except sqlite3.OperationalError as error:  # the content is fine
             raise UnusableStoreError(
-                f"The store of results {str(path)!r} cannot be written to ({error}). Try again, or choose "
-                "another directory."
+                f"{str(path)!r} cannot be written to ({error}). Try again, or choose another directory."
             ) from error
         except sqlite3.DatabaseError as error:
             raise UnusableStoreError(
-                f"{str(path)!r} is not a store of results ({error}). Choose another directory, or remove it."
+                f"{str(path)!r} is not a store of results ({error}). Choose another directory, or delete it."
             ) from error
         self._runner: str | None = None
         self._lock: sqlite3.Connection | None = None
@@ -76,7 +75,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Give back what this runner has claimed, and close the file."""
+        """Release the claims of this runner, and close the file."""
         if self._runner is not None and self._lock is not None:
             self.release_all()
             with self._database as database:
@@ -87,13 +86,13 @@ class Store:
         self._database.close()
 
     def records(self, keys: Iterable[str]) -> dict[str, Record]:
-        """Return the records of those jobs that have one."""
+        """Return the records of these jobs, as far as they have one."""
         wanted = set(keys)
         rows = self._database.execute("SELECT key, record FROM jobs WHERE record IS NOT NULL")
         return {key: Record.from_json(text) for key, text in rows if key in wanted}
 
     def claim(self, keys: Sequence[str]) -> str | None:
-        """Claim the first of these jobs that has no record and no living runner; None if there is none."""
+        """Claim the first of these jobs that has no record and no living runner; None if all have."""
         with self._database as database:
             database.execute(_BEGIN)
             runner = self._identify()
@@ -115,20 +114,20 @@ class Store:
         return None
 
     def release(self, key: str) -> None:
-        """Give back a job that this runner has claimed."""
+        """Release a job that this runner has claimed."""
         self._database.execute(
             "UPDATE jobs SET runner = NULL WHERE key = ? AND runner = ? AND record IS NULL",
             (key, self._runner),
         )
 
     def release_all(self) -> None:
-        """Give back all that this runner has claimed."""
+        """Release all jobs that this runner has claimed."""
         self._database.execute(
             "UPDATE jobs SET runner = NULL WHERE runner = ? AND record IS NULL", (self._runner,)
         )
 
     def add(self, key: str, record: Record) -> None:
-        """Keep the record of a job; a record that is there stays."""
+        """Save the record of a job, unless it has one."""
         self._database.execute(
             "INSERT INTO jobs (key, record) VALUES (?, ?) "
             "ON CONFLICT (key) DO UPDATE SET record = excluded.record WHERE record IS NULL",
@@ -136,7 +135,7 @@ class Store:
         )
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Drop the records of these jobs, so that they are computed again."""
+        """Delete the records of these jobs, so that they run again."""
         with self._database as database:
             database.execute(_BEGIN)
             database.executemany(
@@ -145,7 +144,7 @@ class Store:
             )
 
     def _write_ahead(self) -> None:
-        """Set WAL mode. SQLite itself does not wait here for others that open or close the file just now."""
+        """Set WAL mode; here SQLite itself does not wait for others that open or close the file."""
         deadline = time.monotonic() + _BUSY_SECONDS
         while True:
             try:
@@ -171,7 +170,7 @@ class Store:
             database.execute(f"PRAGMA user_version = {_FORMAT}")
 
     def _identify(self) -> str:
-        """Return the name of this runner, whose lock is taken before its first claim, in a transaction."""
+        """Return the name of this runner; its lock is taken in the transaction of its first claim."""
         if self._runner is None:
             self._sweep()
             runner = uuid.uuid4().hex
@@ -181,7 +180,7 @@ class Store:
         return self._runner
 
     def _is_alive(self, runner: str) -> bool:
-        """Return whether somebody holds the lock of a runner."""
+        """Return whether a runner holds its lock."""
         file = self._lock_file(runner)
         if not file.exists():
             return False
@@ -195,7 +194,7 @@ class Store:
         return False
 
     def _sweep(self) -> None:
-        """Remove the lock files of runners that are gone and hold no claims."""
+        """Remove the lock files of dead runners without claims."""
         rows = self._database.execute("SELECT DISTINCT runner FROM jobs WHERE record IS NULL")
         holders = {holder for (holder,) in rows}
         for file in self.path.parent.glob(f".{self.path.name}.*.lock"):

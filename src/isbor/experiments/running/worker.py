@@ -1,4 +1,4 @@
-"""What runs in the process of a job."""
+"""The function that runs in the process of a job."""
 
 import contextlib
 import os
@@ -20,11 +20,11 @@ __all__ = ["work"]
 
 
 def work(job: Job, result: "Connection[Record, None]") -> None:
-    """Compute a job, send its record, and wait to be ended; an error of the model is a result too.
+    """Run a job, send its record, and wait to be killed; an error of the model gives a record as well.
 
-    The process leads a group of its own, so that what a model starts can be ended with it. It does not end by
-    itself, so that its number is no other's and its children stay its own until its runner ends them all; but
-    it does when nobody listens any more. It is silent: the terminal is the runner's.
+    The process leads its own group, so that everything a model starts can be killed with it. It does not exit
+    by itself: until the runner kills it, its process number stays taken and its children remain its own. It
+    does exit when the runner is gone. Its output is discarded.
     """
     if hasattr(os, "setsid"):
         os.setsid()
@@ -32,7 +32,7 @@ def work(job: Job, result: "Connection[Record, None]") -> None:
     silence = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silence, stream)
-    threadpool_limits(1)  # a server of processes that was there before may allow more
+    threadpool_limits(1)  # a fork server started earlier may allow more
     try:
         record = measure(job)
     except Exception as error:
@@ -42,9 +42,9 @@ def work(job: Job, result: "Connection[Record, None]") -> None:
 
 
 def _end_with_listener(result: "Connection[Record, None]") -> None:
-    """End the process and all that it started when the other end of the pipe is closed or its holder dead."""
+    """End the process and its descendants when the runner closes the pipe or dies."""
     with contextlib.suppress(OSError):
-        result.poll(None)  # the runner never sends: what comes is the end
+        result.poll(None)  # returns only when the other end closes: the runner never sends
     with contextlib.suppress(psutil.Error):
         for child in psutil.Process().children(recursive=True):
             child.kill()
@@ -55,12 +55,12 @@ def _end_with_listener(result: "Connection[Record, None]") -> None:
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, MemoryError):
-        return f"There is not enough memory. {error}".strip()
+        return f"Not enough memory. {error}".strip()
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _peak_megabytes() -> float | None:
-    """Return the most memory that this process has held, where the system tells."""
+    """Return the peak memory of this process, None on Windows."""
     if sys.platform == "win32":
         return None
     import resource

@@ -13,8 +13,8 @@ import numpy as np
 from isbor._core.parallel import Workers
 from isbor._core.types import IntArray
 from isbor.data.rows import TrainingRows
+from isbor.inference.sparse import SparseModel
 from isbor.model.basis import column_costs
-from isbor.prediction.sparse import SparseModel
 from isbor.search.adaptive.proposals import Proposals
 from isbor.search.adaptive.search import AdaptiveSettings, search_functions
 from isbor.search.recorder import Recorder

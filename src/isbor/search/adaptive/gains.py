@@ -27,10 +27,10 @@ from isbor._core.types import FloatArray, SingleArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import columns_of, expand
 from isbor.inference.mode import Mode, posterior_precision
+from isbor.inference.sparse import SparseModel
 from isbor.model.basis import Functions, monomials
 from isbor.model.likelihood import edges, ordinal_probit, scatter_edges
-from isbor.prediction.sparse import SparseModel
-from isbor.search.adaptive.ascent import typical_widths
+from isbor.search.ascent import typical_widths
 
 __all__ = ["Directions", "Gains", "best_candidates"]
 

@@ -70,7 +70,7 @@ class Proposals:
         sizes = np.minimum(random.choice(_OBLIQUE_SIZES, size=count), max_features)
         chosen = (np.argsort(np.argsort(keys, axis=1), axis=1) < sizes[:, None]) & (keys < np.inf)
         widths = np.diff(np.append(starts, len(self.feature)))
-        used = columns & np.repeat(chosen, widths, axis=1) & self._varying(rows)
+        used = columns & np.repeat(chosen, widths, axis=1) & rows.varying
         tilt = directions.best(used) * 2.0 ** random.uniform(-5, 1, (count, 1))
         used &= tilt != 0.0
         return self._functions(
@@ -117,7 +117,7 @@ class Proposals:
 
     def _one_column_each(self, rows: TrainingRows, count: int) -> NDArray[np.bool_]:
         """Return one random column of each feature for each function, (count, d), no constant ones."""
-        varying = self._varying(rows)
+        varying = rows.varying
         keys = np.where(varying, self.random.random((count, len(varying))), -1.0)
         starts = self._starts
         widths = np.diff(np.append(starts, len(varying)))
@@ -129,10 +129,6 @@ class Proposals:
     def _starts(self) -> IntArray:
         """The first column of each feature."""
         return np.flatnonzero(np.concatenate([[True], np.diff(self.feature) != 0]))
-
-    def _varying(self, rows: TrainingRows) -> NDArray[np.bool_]:
-        varying: NDArray[np.bool_] = np.ptp(rows.head(1000).X, axis=0) > 0
-        return varying
 
     def _functions(
         self,

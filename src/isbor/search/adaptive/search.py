@@ -5,8 +5,8 @@ There are infinitely many candidate functions, so they are searched. One round i
     3 × (propose many → keep and improve the best → one pass of moves) → delete functions → move all functions
 
 Rounds are repeated until one raises the objective by little. If rows are many, the first rounds run on a
-stratified sample, which then grows by a constant factor per phase, as in `isbor.search.gram`. With tens of
-thousands of rows, moving functions gains little, and a phase is a few passes only.
+stratified sample, which then grows by a constant factor per phase, as in `isbor.search.solvers.gram`. With
+tens of thousands of rows, moving functions gains little, and a phase is a few passes only.
 
 **Penalty.** A function may be useful only together with others that are not in the model yet. So while a
 round adds functions, only a small share of the size-prior penalty applies, and their number is not limited;
@@ -28,13 +28,13 @@ from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.noise import fit_noise, noise_scale_at_rows
+from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions
-from isbor.prediction.sparse import SparseModel, fit_weights
-from isbor.search.adaptive.ascent import move_functions
 from isbor.search.adaptive.gains import Directions, Gains, best_candidates
 from isbor.search.adaptive.proposals import Proposals
-from isbor.search.passes import PassSettings, one_pass, shrink
+from isbor.search.ascent import move_functions
 from isbor.search.recorder import Recorder
+from isbor.search.solvers.passes import PassSettings, one_pass, shrink
 from isbor.search.starts import INITIAL_FUNCTIONS, start_from
 
 __all__ = ["AdaptiveSettings", "search_functions"]

@@ -1,4 +1,4 @@
-"""Figures of a report: `style` is their common look, `study` says which ones there are, the others draw them.
+"""Figures of a report: `style` has their common look, `study` lists them, the others draw them.
 
 May import `reporting.tables`, `isbor.plots` and below.
 """

@@ -1,13 +1,12 @@
-"""Demšar's critical difference diagram: the mean ranks of models, and which of them do not differ.
+"""Demšar's critical difference diagram: mean ranks of models, and groups that do not differ.
 
 Source: Demšar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from isbor._core.types import FloatArray
 from isbor.experiments.reporting.figures.style import (
@@ -17,6 +16,7 @@ from isbor.experiments.reporting.figures.style import (
     house_style,
     text_width,
 )
+from isbor.experiments.reporting.significance import Friedman
 from isbor.plots.common import shorten
 
 if TYPE_CHECKING:
@@ -25,59 +25,49 @@ if TYPE_CHECKING:
 
 __all__ = ["critical_difference_figure"]
 
-# Inches; heights are counted downwards from the axis of ranks.
+# In inches; heights downwards from the axis.
 _TITLE_ABOVE, _RULER_Y, _NUMBER_Y, _TICK_Y, _BAR_Y = 0.36, -0.44, -0.09, -0.06, 0.14
 _MARGIN = 0.12
 _STUB = 0.1  # of a stem beyond the end of the axis
 _GAP = 0.07  # between a text and a line
-_ROW = 0.235  # from one name to the next
-_BAR = 0.09  # from one bar to the next
-_OVERHANG = 0.06  # of a bar beyond the ranks that it joins
-_STEP = 0.42  # from one rank to the next
-_LEAST_SPAN = 2.6  # of the axis of few ranks
+_ROW = 0.235  # between names
+_BAR = 0.09  # between bars
+_OVERHANG = 0.06  # of a bar beyond its ranks
+_STEP = 0.42  # between ranks
+_LEAST_SPAN = 2.6  # of the axis
 _SMALL = FONT_SIZE - 1
 
 
 @house_style()
-def critical_difference_figure(
-    models: Sequence[str],
-    mean_ranks: ArrayLike,
-    critical_difference: float | None,
-    groups: Sequence[Sequence[str]],
-    n_tasks: int,
-) -> "Figure":
-    """Draw mean ranks on an axis, the best at the left.
+def critical_difference_figure(found: Friedman, titles: Mapping[str, str]) -> "Figure":
+    """Draw mean ranks on an axis, best at the left, with bars that join models which do not differ.
 
     Parameters
     ----------
-    models : sequence of str
-        Names of the models, all different, at least 2.
-    mean_ranks : array-like of shape (n_models,)
-        Their mean ranks, 1 the best.
-    critical_difference : float or None
-        Least difference of two mean ranks that is significant: the length of the ruler. None draws no ruler.
-    groups : sequence of sequences of str
-        Models among which no difference was found. A bar joins each group; groups of one need none.
-    n_tasks : int
-        How many tasks the ranks are means of.
+    found : Friedman
+        Mean ranks and critical difference.
+    titles : mapping of str to str
+        Titles of the models by name.
 
     Returns
     -------
     matplotlib Figure
-        Abscissae of its axes are ranks, ordinates are inches below the axis of ranks.
+        Its x-axis shows ranks; y is in inches below the axis.
     """
     from matplotlib.figure import Figure
 
-    ranks = _read_ranks(models, mean_ranks, critical_difference)
-    bars = _stacked_bars(_group_ranks(models, ranks, groups))
-    labels = [shorten(name, NAME_LENGTH) for name in models]
+    models, n_tasks, critical_difference = found.models, found.n_tasks, found.critical_difference
+    ranks = np.array(found.mean_ranks)
+    rank_of = dict(zip(models, ranks, strict=True))
+    bars = _stacked_bars([np.sort([rank_of[name] for name in group]) for group in found.groups()])
+    labels = [shorten(titles[name], NAME_LENGTH) for name in models]
     order = np.argsort(ranks, kind="stable").tolist()
     half = (len(order) + 1) // 2
-    # From the top: the outermost first, so that no stem runs through a name.
+    # Outermost first, so that no stem crosses a name.
     left, right = order[:half], order[half:][::-1]
 
     span = max(_STEP * (len(models) - 1), _LEAST_SPAN)
-    unit = (len(models) - 1) / span  # ranks an inch
+    unit = (len(models) - 1) / span  # ranks per inch
     title = f"Mean rank over {n_tasks} task{'' if n_tasks == 1 else 's'}, best at the left"
     number_width = max(text_width(_rank_text(rank), _SMALL) for rank in ranks)
     left_width, right_width = (
@@ -86,14 +76,11 @@ def critical_difference_figure(
     )
     left_width = max(left_width, _GAP + text_width("best") + _MARGIN)
     right_width = max(right_width, _GAP + text_width("worst") + _MARGIN)
-    if critical_difference is not None:
-        beyond = (
-            critical_difference / unit + _GAP + text_width(_ruler_label(critical_difference), _SMALL) - span
-        )
-        right_width = max(right_width, beyond + _MARGIN)
+    ruler = critical_difference / unit + _GAP + text_width(_ruler_label(critical_difference), _SMALL)
+    right_width = max(right_width, ruler - span + _MARGIN)
     width = max(left_width + span + right_width, text_width(title, TITLE_SIZE) + 2 * _MARGIN)
     first_row = _BAR_Y + _BAR * (1 + max((level for _, level in bars), default=-1)) + 0.5 * _ROW
-    title_y = (_NUMBER_Y if critical_difference is None else _RULER_Y) - _TITLE_ABOVE
+    title_y = _RULER_Y - _TITLE_ABOVE
     top, bottom = title_y - 0.14, first_row + _ROW * (half - 1) + 0.6 * _ROW
 
     figure = Figure(figsize=(width, bottom - top))
@@ -102,8 +89,7 @@ def critical_difference_figure(
     ax.set(xlim=(1.0, len(models)), ylim=(bottom, top))
     ax.set_axis_off()
     _draw_axis(ax, len(models), _GAP * unit)
-    if critical_difference is not None:
-        _draw_ruler(ax, critical_difference, _GAP * unit)
+    _draw_ruler(ax, critical_difference, _GAP * unit)
     for side, axis_end, outwards in ((left, 1.0, -unit), (right, float(len(models)), unit)):
         end, alignment = axis_end + _STUB * outwards, "right" if outwards < 0 else "left"
         number, name = end + _GAP * outwards, end + (number_width + 2.5 * _GAP) * outwards
@@ -119,44 +105,10 @@ def critical_difference_figure(
     return figure
 
 
-def _read_ranks(
-    models: Sequence[str], mean_ranks: ArrayLike, critical_difference: float | None
-) -> FloatArray:
-    n_models = len(models)
-    if n_models < 2 or len(set(models)) < n_models:
-        raise ValueError(
-            f"models is {list(models)}; at least 2 names, all different, are needed. With one model there is "
-            "nothing to compare."
-        )
-    ranks = np.asarray(mean_ranks, dtype=np.float64)
-    # Written so that NaN fails it; the tolerance is for rounding.
-    if ranks.shape != (n_models,) or not np.all((ranks >= 1 - 1e-9) & (ranks <= n_models + 1e-9)):
-        raise ValueError(
-            f"mean_ranks is {ranks.tolist()}; one rank between 1 and {n_models} for each of the {n_models} "
-            "models is needed. Rank the models on each task, 1 the best, and take the mean over the tasks."
-        )
-    if critical_difference is not None and not 0 < critical_difference < np.inf:
-        raise ValueError(
-            f"critical_difference is {critical_difference}; it has to be positive, or None for no ruler."
-        )
-    return ranks
-
-
-def _group_ranks(
-    models: Sequence[str], ranks: FloatArray, groups: Sequence[Sequence[str]]
-) -> list[FloatArray]:
-    """Return the ranks, ascending, of each group of two or more."""
-    rank_of = dict(zip(models, ranks, strict=True))
-    unknown = [name for group in groups for name in group if name not in rank_of]
-    if unknown:
-        raise ValueError(f"groups names the model {unknown[0]!r}; it has to be one of {list(models)}.")
-    return [np.sort([rank_of[name] for name in group]) for group in groups if len(group) > 1]
-
-
 def _stacked_bars(groups: list[FloatArray]) -> list[tuple[FloatArray, int]]:
-    """Return each group with the level of its bar, 0 the topmost: bars of a level do not touch."""
+    """Return each group with the level of its bar, 0 on top; bars of a level do not touch."""
     bars: list[tuple[FloatArray, int]] = []
-    ends: list[float] = []  # by level, where its last bar ends
+    ends: list[float] = []  # of the last bar of each level
     for ranks in sorted(groups, key=lambda ranks: (ranks[0], ranks[-1])):
         free = [level for level, end in enumerate(ends) if end + 2 * _OVERHANG / _STEP < ranks[0]]
         level = free[0] if free else len(ends)
@@ -174,7 +126,7 @@ def _ruler_label(length: float) -> str:
 
 
 def _draw_axis(ax: "Axes", n_models: int, gap: float) -> None:
-    """Draw the axis of ranks, and say which end is the better one."""
+    """Draw the axis of ranks and label its ends."""
     ax.plot([1.0, n_models], [0.0, 0.0], color="black", lw=1.0, clip_on=False, solid_capstyle="projecting")
     for rank in range(1, n_models + 1):
         ax.plot([rank, rank], [0.0, _TICK_Y], color="black", lw=1.0, clip_on=False)

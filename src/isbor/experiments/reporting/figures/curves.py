@@ -1,7 +1,7 @@
 """Figures of a report: curves, calibration, and the ordinal likelihood.
 
-Each function returns a figure of matplotlib that no window shows: write it with `save_figure`, or put it into
-a page with `figure_svg`. A model looks the same throughout a report if all figures get all its `models`.
+Each function returns a matplotlib figure; write it with `save_figure`, or embed it with `figure_svg`. A model
+has the same style in all figures that get the same `models`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,13 +35,13 @@ __all__ = [
     "likelihood_figure",
 ]
 
-_REACH = 3.5  # of the scores beyond the outer thresholds, in units of sigma
-_LEGEND_EXTRA = 0.55  # inches of a legend besides its names
+_REACH = 3.5  # of the axis beyond the outer thresholds, in units of sigma
+_LEGEND_EXTRA = 0.55  # inches of a legend without its names
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A model's results by number of training rows; NaN where it did not finish."""
+    """A model's results by number of training rows; NaN where there is none."""
 
     x: FloatArray  # (n,) ascending
     mean: FloatArray  # (n,)
@@ -51,16 +51,16 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Something to compare curves with."""
+    """A reference line."""
 
     label: str
-    y: float | FloatArray
-    x: FloatArray | None = None  # None: y is the same everywhere
+    x: FloatArray
+    y: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationBins:
-    """Predicted cumulative probabilities and what came true, by bin; NaN where a bin is empty."""
+    """Predicted and observed cumulative probabilities by bin; NaN where a bin is empty."""
 
     count: IntArray  # (n_bins,) pairs of row and threshold
     predicted: FloatArray  # (n_bins,) mean of P(y ≤ k)
@@ -88,11 +88,6 @@ def likelihood_figure(thresholds: Sequence[float] = (-1.5, 0.0, 1.5), sigma: flo
     from matplotlib.figure import Figure
 
     b = np.asarray(thresholds, dtype=np.float64)
-    if b.ndim != 1 or len(b) == 0 or not (np.all(np.isfinite(b)) and np.all(np.diff(b) > 0) and sigma > 0):
-        raise ValueError(
-            f"thresholds is {b.tolist()} and sigma is {sigma}; one or more ascending thresholds and a "
-            "positive sigma are needed."
-        )
     f = np.linspace(b[0] - _REACH * sigma, b[-1] + _REACH * sigma, 401)
     panels: dict[str, Callable[[Derivatives], FloatArray]] = {
         "ln p(y | f)": lambda at: at.log_p,
@@ -126,7 +121,6 @@ def curves_figure(
     xlabel: str,
     ylabel: str,
     title: str = "",
-    log_x: bool = False,
     log_y: bool = False,
     reference: Reference | None = None,
     models: Sequence[str] | None = None,
@@ -138,13 +132,13 @@ def curves_figure(
     curves : mapping of str to Curve
         By name of the model.
     xlabel, ylabel, title : str
-        The texts of the figure.
-    log_x, log_y : bool
-        Whether an axis is logarithmic.
+        Texts of the figure.
+    log_y : bool
+        Whether the y-axis is logarithmic, as the x-axis is.
     reference : Reference or None
         Drawn as a dashed line.
     models : sequence of str or None
-        All models of the report, in its order. None stands for those of the figure.
+        All models of the report, in order; None: those of the figure.
 
     Returns
     -------
@@ -156,12 +150,11 @@ def curves_figure(
     names = [style.label for style in styles.values()] + ([reference.label] if reference else [])
     figure = Figure(figsize=(5.2 + _legend_width(names), max(3.7, 0.2 * len(names))), layout="constrained")
     ax = figure.subplots()
-    # Before the lines: what they cannot show, zero or less, is then left out of the limits.
-    ax.set(xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
+    # Set before drawing, so that the limits ignore values of zero or less.
+    ax.set(xscale="log", yscale="log" if log_y else "linear")
     handles: list[tuple[Any, str]] = []
     for name, style in styles.items():
         curve = curves[name]
-        _check_lengths(name, {"x": curve.x, "mean": curve.mean, "low": curve.low, "high": curve.high})
         ax.fill_between(curve.x, curve.low, curve.high, color=style.colour, alpha=0.13, linewidth=0)
         # A point without neighbours has no band.
         ax.vlines(curve.x, curve.low, curve.high, color=style.colour, alpha=0.5, linewidth=0.8)
@@ -169,10 +162,7 @@ def curves_figure(
         handles.append((line, style.label))
     if reference is not None:
         dashes: dict[str, Any] = {"color": "0.25", "linestyle": "--", "linewidth": 1.2, "zorder": 1.5}
-        if reference.x is None:
-            line = ax.axhline(float(np.asarray(reference.y)), **dashes)
-        else:
-            (line,) = ax.plot(reference.x, np.asarray(reference.y), **dashes)
+        (line,) = ax.plot(reference.x, reference.y, **dashes)
         handles.append((line, reference.label))
     draw_grid(ax)
     for axis, text in ((ax.xaxis, xlabel), (ax.yaxis, ylabel)):
@@ -187,16 +177,16 @@ def curves_figure(
 def calibration_figure(
     curves: Mapping[str, CalibrationBins], *, models: Sequence[str] | None = None
 ) -> "Figure":
-    """Draw observed shares against predicted cumulative probabilities, and below how many pairs each bin has.
+    """Draw observed frequencies against predicted cumulative probabilities, and below the counts of the bins.
 
-    There are no error bars: the pairs of a row are dependent, so that binomial ones would be too short.
+    There are no error bars: the pairs of a row are dependent, so binomial ones would be too short.
 
     Parameters
     ----------
     curves : mapping of str to CalibrationBins
         By name of the model.
     models : sequence of str or None
-        All models of the report, in its order. None stands for those of the figure.
+        All models of the report, in order; None: those of the figure.
 
     Returns
     -------
@@ -212,14 +202,13 @@ def calibration_figure(
     handles: list[tuple[Any, str]] = []
     for name, style in styles.items():
         bins = curves[name]
-        _check_lengths(name, {"count": bins.count, "predicted": bins.predicted, "observed": bins.observed})
         held = np.flatnonzero(bins.count)
         (line,) = ax.plot(bins.predicted[held], bins.observed[held], **style.line_settings)
         handles.append((line, style.label))
         small = style.line_settings | {"linewidth": 1.0, "markersize": 4.0}
         strip.plot(bins.predicted[held], bins.count[held], **small)
     handles.append((diagonal, "perfect calibration"))
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel="observed share of y ≤ k")
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel="observed frequency of y ≤ k")
     strip.set(xlabel="predicted probability of y ≤ k", ylabel="pairs (row, k)", yscale="log")
     _write_plain_numbers(strip.yaxis)
     for part in (ax, strip):
@@ -233,14 +222,8 @@ def _legend_width(names: Sequence[str]) -> float:
     return _LEGEND_EXTRA + max(text_width(name) for name in names)
 
 
-def _check_lengths(name: str, arrays: Mapping[str, FloatArray | IntArray]) -> None:
-    shapes = {part: np.shape(array) for part, array in arrays.items()}
-    if len(set(shapes.values())) > 1 or any(len(shape) != 1 for shape in shapes.values()):
-        raise ValueError(f"The arrays of {name!r} have shapes {shapes}; one common length is needed.")
-
-
 def _write_plain_numbers(axis: "Axis") -> None:
-    """Write the numbers of an axis as in a text, without powers of ten."""
+    """Write the numbers of an axis without powers of ten."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     if axis.get_scale() == "log":

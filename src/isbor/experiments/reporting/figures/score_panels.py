@@ -1,4 +1,4 @@
-"""The errors of a comparison, split by split: small panels, one a task."""
+"""The errors of a comparison split by split, in one panel per task."""
 
 import math
 import textwrap
@@ -47,17 +47,17 @@ _MEAN_MARK: dict[str, Any] = {
 def score_figure(
     errors: Mapping[str, Mapping[str, Sequence[float]]], *, xlabel: str, models: Sequence[str] | None = None
 ) -> "Figure":
-    """Draw the error of each split, a panel a task and a line a model, with their means.
+    """Draw the error of each split and the means, with a panel per task and a row per model.
 
     Parameters
     ----------
     errors : mapping of str to mapping of str to sequence of float
-        By task and by model, one error a split, NaN where the model did not finish. A hollow mark
-        is the mean of a model that lacks some splits.
+        By task and model, one error per split, NaN where there is none. A hollow mark is the mean of a model
+        that lacks some splits.
     xlabel : str
-        What the errors are.
+        Name of the error.
     models : sequence of str or None
-        All models of the report, in its order. None stands for those of the figure.
+        All models of the report, in order; None: those of the figure.
 
     Returns
     -------
@@ -93,16 +93,16 @@ def score_figure(
         ax.remove()
     for ax in axes[:, 0]:
         ax.set_yticks(range(len(styles)), [style.label for style in styles.values()], parse_math=False)
-    axes[0, 0].set_ylim(len(styles) - 0.4, -0.6)  # the first on top
+    axes[0, 0].set_ylim(len(styles) - 0.4, -0.6)  # first model on top
     middle = (names_width + 0.5 * panel_width * n_columns) / width
     figure.supxlabel(xlabel, x=middle, size="medium", parse_math=False)
     marks = [
-        (Line2D([], [], **_SPLIT_MARK, color="0.4"), "a split"),
+        (Line2D([], [], **_SPLIT_MARK, color="0.4"), "one split"),
         (Line2D([], [], **_MEAN_MARK, marker="D", markerfacecolor="0.4"), "mean"),
     ]
     if some_unfinished:
         hollow = Line2D([], [], **_MEAN_MARK, marker="D", markerfacecolor="white")
-        marks.append((hollow, "mean of the splits that finished"))
+        marks.append((hollow, "mean of finished splits"))
     draw_legend(figure, marks, loc="outside upper left", ncols=len(marks), handletextpad=0.2)
     return settled(figure)
 
@@ -123,7 +123,7 @@ def _draw_errors(ax: "Axes", row: int, errors: Sequence[float], n_splits: int, s
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
         )
         return False
-    # A split has the same place in all lines, and equal errors stay apart.
+    # Splits have the same offset in all rows, so that equal errors do not overlap.
     places = row + (np.linspace(-0.22, 0.22, n_splits) if n_splits > 1 else np.zeros(1))[: len(values)]
     ax.plot(values[finished], places[finished], **_SPLIT_MARK, color=style.colour)
     complete = int(finished.sum()) == n_splits
@@ -133,6 +133,6 @@ def _draw_errors(ax: "Axes", row: int, errors: Sequence[float], n_splits: int, s
 
 
 def _wrapped(text: str, width: float) -> str:
-    """Return a text in lines of about so many inches."""
+    """Return a text broken into lines of about this many inches."""
     n_lines = text_width(text, TITLE_SIZE) / width
     return text if n_lines <= 1 else textwrap.fill(text, max(1, int(len(text) / n_lines)))

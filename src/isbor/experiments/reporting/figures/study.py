@@ -1,4 +1,4 @@
-"""The figures that a set of results gives rise to, each with what it shows."""
+"""The figures of a report, with captions."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 __all__ = ["FIGURE_NAMES", "study_figures"]
 
 FIGURE_NAMES = ("mae", "seconds", "critical-differences", "calibration", "likelihood")
-"""The figures that there may be."""
-_BANDS = "Bands: one standard deviation, below the mean at most half of it."
+"""All figures that a report can have."""
+_BANDS = "Bands: one standard deviation, but never below half the mean."
 
 
 def study_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
-    """Return the figures, each with what it shows."""
+    """Return the figures with their captions."""
     experiment = results.experiment
     titles = [model.title for model in experiment.models]
     figures: dict[str, tuple[Figure, str]] = {}
@@ -43,28 +43,21 @@ def study_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
         figures |= _error_figure(results)
     found = friedman_of(results)
     if found is not None:
-        title = {model.name: model.title for model in experiment.models}
         figures["critical-differences"] = (
-            critical_difference_figure(
-                [title[name] for name in found.models],
-                found.mean_ranks,
-                found.critical_difference,
-                [[title[name] for name in group] for group in found.groups()],
-                found.n_tasks,
-            ),
-            f"Mean ranks over {found.n_tasks} data sets; models that a bar joins do not differ at the level "
+            critical_difference_figure(found, {model.name: model.title for model in experiment.models}),
+            f"Mean ranks over {found.n_tasks} data sets; models joined by a bar do not differ at level "
             f"{found.level:g} (Nemenyi).",
         )
     bins = _calibration_bins(results)
     if bins:
         figures["calibration"] = (
             calibration_figure(bins, models=titles),
-            "Predicted probabilities P(y ≤ k) of all test rows and thresholds beside how often that was so.",
+            "Predicted probabilities P(y ≤ k) of all test rows and thresholds, and observed frequencies.",
         )
     if experiment.name in STUDIES:
         figures["likelihood"] = (
             likelihood_figure(),
-            "The ordinal likelihood of each class and its derivatives in the score.",
+            "The likelihood of each class and its derivatives with respect to the score.",
         )
     return figures
 
@@ -107,7 +100,6 @@ def _size_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
                 xlabel="training rows",
                 ylabel="mean absolute error",
                 title="Error on the other rows",
-                log_x=True,
                 log_y=_has_logarithm(error),
                 reference=reference,
                 models=titles,
@@ -120,7 +112,6 @@ def _size_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
                 xlabel="training rows",
                 ylabel="seconds of search and fit",
                 title="Running time",
-                log_x=True,
                 log_y=_has_logarithm(time),
                 models=titles,
             ),
@@ -142,13 +133,13 @@ def _curve(results: Results, model: str, of: Callable[[Record], float]) -> Curve
         spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
         rows.append(task.scheme.train)
         mean.append(centre)
-        low.append(max(centre - spread, 0.5 * centre))  # a band that a logarithm can show
+        low.append(max(centre - spread, 0.5 * centre))  # positive, for the logarithm
         high.append(centre + spread)
     return Curve(np.array(rows, dtype=np.float64), np.array(mean), np.array(low), np.array(high))
 
 
 def _true_score(results: Results) -> Reference | None:
-    """Return the error of the noise-free score on the same test rows, if there is such a score."""
+    """Return the error of the noise-free score on the same test rows, for the saddle."""
     source = results.experiment.tasks[0].source
     if not isinstance(source, Saddle):
         return None
@@ -163,11 +154,11 @@ def _true_score(results: Results) -> Reference | None:
         ]
         rows.append(task.scheme.train)
         errors.append(np.mean([wrong[test].mean() for test in tests]))
-    return Reference("true score", np.array(errors), np.array(rows, dtype=np.float64))
+    return Reference("true score", np.array(rows, dtype=np.float64), np.array(errors))
 
 
 def _calibration_bins(results: Results) -> dict[str, CalibrationBins]:
-    """Return the bins of each model that has probabilities, over all its records."""
+    """Return the bins of each model with probabilities, over all its records."""
     found = {}
     for model in results.experiment.models:
         sums = [

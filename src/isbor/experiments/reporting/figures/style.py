@@ -1,7 +1,6 @@
-"""What the figures of a report share: the look of the models, their names, and how files are written.
+"""The common style of the figures: colours and markers of the models, settings, and files.
 
-A figure is drawn and written under fixed settings, whatever a user's own are, and holds no date: the same
-numbers give the same bytes.
+Figures are drawn with fixed settings, not the user's, and hold no date: the same numbers give the same bytes.
 """
 
 import io
@@ -38,11 +37,11 @@ __all__ = [
 
 FONT_SIZE = 9.0
 TITLE_SIZE = 10.0
-NAME_LENGTH = 40  # longer names would leave no room for the numbers
+NAME_LENGTH = 40  # to leave room for the numbers
 _DPI = 150
 _ROUNDING = 1.05  # letters are drawn in whole pixels
 _SETTINGS = {
-    "figure.dpi": _DPI,  # at which texts are measured, too: their width in inches depends on it
+    "figure.dpi": _DPI,  # also used to measure texts
     "font.size": FONT_SIZE,
     "axes.titlesize": TITLE_SIZE,
     "axes.spines.top": False,
@@ -52,7 +51,7 @@ _SETTINGS = {
     "svg.fonttype": "path",  # looks the same where the font is missing
     "svg.hashsalt": "isbor",
 }
-# Okabe and Ito's colours, told apart with any colour deficiency, without the yellow, too light for a line.
+# Okabe and Ito's colours, safe for colour-blind readers, without the yellow, too light for a line.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = "osD^vPX<>ph*"
 _SPIKY = "PX*"
@@ -61,9 +60,9 @@ _LINES: tuple[Any, ...] = ("-", (0, (4.0, 1.2, 1.0, 1.2)), (0, (1.0, 1.2)))
 
 @dataclass(frozen=True, slots=True)
 class ModelStyle:
-    """How a model looks in every figure of a report."""
+    """The style of a model in all figures of a report."""
 
-    label: str  # its name; the middle of a very long one is left out
+    label: str  # its name, shortened in the middle if very long
     colour: str
     marker: str
     line: Any  # a line style of matplotlib
@@ -77,14 +76,14 @@ class ModelStyle:
             "linewidth": 1.5,
             "marker": self.marker,
             "markersize": 6.0,
-            # A pale edge parts marks that overlap; of the spiky ones it would leave too little.
+            # A white edge separates overlapping marks; spiky ones would get too small.
             "markeredgecolor": self.colour if self.marker in _SPIKY else "white",
             "markeredgewidth": 0.5,
         }
 
 
 def model_style(name: str, position: int) -> ModelStyle:
-    """Return the look of a model by its position among the models of a report, from 0.
+    """Return the style of a model by its position in the report, from 0.
 
     The first seven differ in colour, the first twelve in marker, and no two of the first 84 are alike.
     """
@@ -97,26 +96,18 @@ def model_style(name: str, position: int) -> ModelStyle:
 
 
 def model_styles(shown: Iterable[str], models: Sequence[str] | None) -> dict[str, ModelStyle]:
-    """Return the look of the models of a figure, by name, in the order of the report.
+    """Return the styles of the models of a figure by name, in order of the report.
 
-    `models` are those of the report. None stands for those of the figure.
+    `models` are all models of the report; None: those of the figure.
     """
     shown = list(dict.fromkeys(shown))
     order = shown if models is None else list(models)
-    if not shown:
-        raise ValueError("There is no model to draw; at least 1 is needed.")
-    unknown = [name for name in shown if name not in order]
-    if unknown:
-        raise ValueError(
-            f"The figure shows the model {unknown[0]!r}, and the report has only {order}; give all models of "
-            "the report as models=, or None."
-        )
     return {name: model_style(name, position) for position, name in enumerate(order) if name in shown}
 
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Draw with the settings of a report, instead of the user's own."""
+    """Draw with the settings of a report instead of the user's."""
     require_matplotlib()
     from matplotlib import style
 
@@ -125,14 +116,14 @@ def house_style() -> Iterator[None]:
 
 
 def draw_grid(ax: "Axes") -> None:
-    """Draw pale lines behind all else."""
+    """Draw a pale grid in the background."""
     ax.grid(color="0.91", linewidth=0.7)
     ax.set_axisbelow(True)
 
 
 def draw_legend(figure: "Figure", handles: Sequence[tuple[Any, str]], **settings: Any) -> "Legend":
-    """Draw a legend of marks and texts, which are shown as they are."""
-    # A label with a leading underscore would be left out: the texts are put in afterwards.
+    """Draw a legend; texts are shown literally."""
+    # matplotlib drops labels with a leading underscore, so texts are set afterwards.
     legend = figure.legend([mark for mark, _ in handles], ["name"] * len(handles), **settings)
     for text, (_, label) in zip(legend.get_texts(), handles, strict=True):
         text.set_parse_math(False)
@@ -141,7 +132,7 @@ def draw_legend(figure: "Figure", handles: Sequence[tuple[Any, str]], **settings
 
 
 def settled(figure: "Figure") -> "Figure":
-    """Return a figure whose layout is final: otherwise each drawing would shift it a little."""
+    """Return the figure with its layout fixed; otherwise each drawing would shift it a little."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     return figure
@@ -160,13 +151,13 @@ def text_width(text: str, size: float = FONT_SIZE) -> float:
 
 
 def figure_svg(figure: "Figure") -> str:
-    """Return a figure as an SVG element, to be put into a page of HTML."""
+    """Return a figure as an SVG element for an HTML page."""
     svg = _rendered(figure, "svg").decode()
     return svg[svg.index("<svg") :]
 
 
 def save_figure(figure: "Figure", path_without_ending: str | os.PathLike[str]) -> tuple[Path, Path]:
-    """Write a figure as PNG and as SVG, and return both paths; a reader never sees half a file."""
+    """Write a figure as PNG and SVG, and return both paths."""
     stem = Path(path_without_ending)
     contents = {
         stem.with_name(f"{stem.name}.{ending}"): _rendered(figure, ending) for ending in ("png", "svg")

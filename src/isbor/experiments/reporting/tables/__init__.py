@@ -1,4 +1,4 @@
-"""Tables of a report: `table` renders one, `study` says which ones there are, the others fill them.
+"""Tables of a report: `table` renders one, `study` lists them, the other modules fill them.
 
 May import `reporting.results` and `reporting.significance`, not `reporting.figures`.
 """

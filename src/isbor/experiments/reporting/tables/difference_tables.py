@@ -1,4 +1,4 @@
-"""Tables of tests: which differences between models are more than chance."""
+"""Tables of significance tests."""
 
 from collections.abc import Mapping
 from dataclasses import astuple
@@ -28,9 +28,9 @@ _LEVEL = 0.1  # of significance, as in the paper
 
 
 def friedman_of(results: Results) -> Friedman | None:
-    """Return the test of all models over all data sets, None where there is too little for one.
+    """Return Friedman's test of all models over all data sets, None if there are too few.
 
-    The same data in several sizes are no independent tasks: the last of them counts, usually the largest.
+    One data set in several sizes is one task: its last size counts, usually the largest.
     """
     errors = results.errors()
     last = {task.source: task.name for task in results.experiment.tasks}
@@ -52,13 +52,13 @@ def tallies(results: Results) -> Table:
     found = tally_pairs(tests, models)
     level = _LEVEL / (len(models) * (len(models) - 1))
     notes = [
-        f"Signed-rank tests of all pairs of models on each data set; a p-value of at most {_LEVEL:g}/"
-        f"{len(models) * (len(models) - 1)} = {level:.2g} counts. As in the paper, a model with unfinished "
+        f"Signed-rank tests of all pairs of models on each data set; significant: p at most {_LEVEL:g}/"
+        f"{len(models) * (len(models) - 1)} = {level:.2g}. As in the paper, a model with unfinished "
         "runs loses to one without; two with unfinished runs draw."
     ]
     if smallest_p(experiment.splits) > level:
         notes.append(
-            f"On {experiment.splits} splits no p-value is below {smallest_p(experiment.splits):.2g}: only "
+            f"With {experiment.splits} splits no p-value is below {smallest_p(experiment.splits):.2g}: only "
             "unfinished runs can decide."
         )
     fewest = min((test.n_splits for test in tests if not np.isnan(test.p_value)), default=0)
@@ -77,7 +77,7 @@ def tallies(results: Results) -> Table:
 
 
 def tests_of_first(results: Results) -> Table:
-    """Return how the first model differs from each other on each data set, with Wilcoxon's test."""
+    """Return the differences of the first model to each other on each data set, with Wilcoxon's test."""
     experiment = results.experiment
     first, *others = experiment.distinct_models
     tests = {
@@ -99,7 +99,7 @@ def tests_of_first(results: Results) -> Table:
         rows,
         (
             f"Below zero {first.title} is better. In brackets: p-values of signed-rank tests on common "
-            f"splits; in bold what counts when all pairs of models are compared. {DASH}: unfinished or "
+            f"splits; in bold: significant when all pairs of models are compared. {DASH}: unfinished or "
             "missing runs.",
             *_left_out(experiment),
         ),
@@ -107,7 +107,7 @@ def tests_of_first(results: Results) -> Table:
 
 
 def differences(results: Results) -> Table:
-    """Return the differences of all pairs on each cross-validated task, with corrected t-tests."""
+    """Return the differences of all pairs of models on each task, with corrected t-tests."""
     experiment = results.experiment
     rows = []
     for task in experiment.tasks:
@@ -184,7 +184,7 @@ def against_first(results: Results, quantities: Mapping[str, Quantity]) -> Table
 
 
 def mean_ranks(found: Friedman, experiment: Experiment) -> Table:
-    """Return the mean ranks that the test is of, best first."""
+    """Return the mean ranks of Friedman's test, best first."""
     titles = {model.name: model.title for model in experiment.models}
     order = np.argsort(found.mean_ranks, kind="stable")
     rows = tuple((Entry(titles[found.models[k]]), Entry(f"{found.mean_ranks[k]:.2f}")) for k in order)
@@ -196,8 +196,8 @@ def mean_ranks(found: Friedman, experiment: Experiment) -> Table:
         rows,
         (
             f"Friedman's test over {found.n_tasks} data sets (Iman and Davenport's F = {statistic}, p = "
-            f"{found.p_value:.2g}): the models {outcome} at the level {found.level:g}. By Nemenyi's test two "
-            f"differ whose mean ranks are more than {found.critical_difference:.2f} apart.",
+            f"{found.p_value:.2g}): the models {outcome} at level {found.level:g}. By Nemenyi's test two "
+            f"models differ if their mean ranks are more than {found.critical_difference:.2f} apart.",
             "Ranks are by means over the splits that all models without unfinished runs share; models with "
             "unfinished runs share the last ranks. Data sets on which a model was not run do not count.",
             *_left_out(experiment),

@@ -1,9 +1,8 @@
-"""Tables of models: their results by task or by quantity, and what did not end.
+"""Tables of models: results by task or by quantity, and unfinished runs.
 
-Entries are means over the splits that have a result. Where a model has a result on fewer splits than were
-asked for, their number stands in brackets; where it has none, there is a dash, and the table of what did not
-end says why. Which is best is judged on the splits that all models with a result have: others may be easier
-or harder.
+Entries are means over finished splits. If these are fewer than planned, their number stands in brackets; if
+there are none, the entry is a dash, and the table of unfinished runs says why. The best is marked by the
+splits that all models with results have finished, as others may be easier or harder.
 """
 
 from collections import Counter
@@ -27,13 +26,13 @@ from isbor.experiments.reporting.tables.table import DASH, Entry, Table, mark_be
 
 __all__ = ["by_quantity", "by_task", "show_values", "unfinished"]
 
-_FEWER = "In brackets: the number of splits, where it is smaller. Marks are by the splits that all have."
+_FEWER = "In brackets: the number of splits, if fewer. Marks are by common splits."
 
 
 def by_task(results: Results, quantity: Quantity, *, show_all: bool = False) -> Table:
-    """Return a table of models × tasks, the best and the second best of each task marked.
+    """Return a table of models × tasks, best and second best of each task marked.
 
-    Models without any entry are left out, unless `show_all` says otherwise.
+    Models without any entry are left out unless `show_all` is set.
     """
     experiment = results.experiment
     columns, some_fewer = [], False
@@ -96,7 +95,7 @@ def by_quantity(results: Results) -> Table:
 
 
 def unfinished(results: Results) -> Table:
-    """Return what was late or failed, why, and on how many splits of which data."""
+    """Return the runs that timed out or failed, with the reasons."""
     experiment = results.experiment
     rows = []
     for model in experiment.models:
@@ -109,16 +108,16 @@ def unfinished(results: Results) -> Table:
             tuple(map(Entry, (model.title, status, _listed(splits), reason)))
             for (status, reason), splits in where.items()
         ]
-    return Table("What did not end", ("model", "status", "data (splits)", "reason"), tuple(rows), n_text=4)
+    return Table("Unfinished runs", ("model", "status", "data (splits)", "reason"), tuple(rows), n_text=4)
 
 
 def show_values(values: Mapping[int, float], quantity: Quantity) -> str:
-    """Return the text for what a model has by split."""
+    """Return the entry for values by split."""
     return quantity.show(_array(values.values())) if values else DASH
 
 
 def _column(found: Sequence[Mapping[int, float]], quantity: Quantity) -> list[Entry]:
-    """Return what each model has by split, the best and the second best on common splits marked."""
+    """Return the entries of a column, best and second best on common splits marked."""
     entries = [Entry(show_values(values, quantity)) for values in found]
     competing = [k for k, values in enumerate(found) if values]
     common = set.intersection(*(set(found[k]) for k in competing)) if competing else set()
@@ -148,9 +147,9 @@ def _means_of(experiment: Experiment) -> str:
 
 
 def _why_none(results: Results) -> str:
-    """Return what a dash may mean, with the limits that those had who did not end."""
-    limits = {record.allowance for record in results.all_records if not record.ok}
+    """Return what a dash may mean, with the limits of unfinished runs."""
+    limits = {record.limits_in_words for record in results.all_records if not record.ok}
     within = f" within {limits.pop()}, search included" if len(limits) == 1 else ""
-    elsewhere = " within the limits that the table of what did not end tells" if len(limits) > 1 else ""
+    elsewhere = " within the limits in the table of unfinished runs" if len(limits) > 1 else ""
     not_yet = ", or not run yet" if results.counts["missing"] else ""
-    return f"no result of this sort{within or elsewhere}{not_yet}"
+    return f"no result{within or elsewhere}{not_yet}"

@@ -1,9 +1,9 @@
-"""The numbers that the paper prints, to stand beside ours.
+"""The numbers published in the paper.
 
 C. Li and M. de Rijke, "Incremental Sparse Bayesian Ordinal Regression", Neural Networks, 2018: the tables of
-mean absolute errors and running times, of Wilcoxon tests, and of relevant and support samples. Models are
-called as in our catalogue: the paper's KDOR is KDLOR, and its ISBOR, with a width by cross-validation, is
-"isbor-cv".
+mean absolute errors and running times, of Wilcoxon tests, and of relevant and support samples. Names of
+models are those of our catalogue: the paper's KDOR is KDLOR, and its ISBOR, with a width by cross-validation,
+is "isbor-cv".
 """
 
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ def _by_set(*values: float | tuple[float, float] | None) -> dict[str, float | tu
 
 
 PAPER_ROWS: Mapping[str, int] = dict(zip(_SETS, (468, 750, 6744, 8000, 8092, 20490, 22584), strict=True))
-"""Rows to train on."""
+"""Training rows."""
 
-# Mean and standard deviation over 20 splits; what did not end in 24 hours is not there.
+# Mean and standard deviation over 20 splits; runs that took more than 24 hours are missing.
 PAPER_MAE: Mapping[str, Mapping[str, float | tuple[float, float]]] = {
     "kdlor": _by_set(
         (0.17, 0.03), (0.58, 0.03), (1.60, 0.03), (0.21, 0.07), (0.39, 0.03), (0.46, 0.05), (0.63, 0.06)

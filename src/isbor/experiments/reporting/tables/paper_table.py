@@ -19,7 +19,7 @@ from isbor.experiments.reporting.tables.table import DASH, Entry, Table
 
 __all__ = ["beside_the_paper", "is_of_the_paper"]
 
-_OURS = {  # where several models of ours stand for one
+_OURS = {  # models of ours for one of the paper's
     "isbor-cv": ("isbor-cv", "isbor-evidence", "isbor"),
     "isvor": ("isvor-adjacent", "isvor"),
 }
@@ -61,13 +61,13 @@ def beside_the_paper(results: Results) -> Table:
         ("", "", *(task.title for task in experiment.tasks)),
         tuple(rows),
         (
-            "The paper's seconds are of another machine, 16 cores at 2 GHz, and of programs in MATLAB and C; "
-            "ours are of one fit without the search, on one thread.",
+            "The paper's seconds are from another machine (16 cores at 2 GHz) and MATLAB and C programs; "
+            "ours are for one fit without the search, on one thread.",
             "Training rows here, and in the paper: "
             + ", ".join(
                 f"{task.title} {_rows(task)} and {PAPER_ROWS[task.name]:,}" for task in experiment.tasks
             )
-            + f". The paper has 20 splits, we have {experiment.splits}, or as many as stand in brackets.",
+            + f". The paper has 20 splits; here there are {experiment.splits}, or the number in brackets.",
             "The paper's wins, draws and losses: "
             + ", ".join(
                 f"{name.removesuffix('-cv').upper()} {tally.wins}/{tally.draws}/{tally.losses}"
@@ -80,7 +80,7 @@ def beside_the_paper(results: Results) -> Table:
 
 
 def _own_entries(results: Results, model: Model, quantity: Quantity) -> list[Entry]:
-    """Return what a model of ours has on each task, with the number of splits if it is smaller."""
+    """Return a model's values on each task, with the number of splits if fewer than planned."""
     entries = []
     for task in results.experiment.tasks:
         values = results.by_split(task.name, model.name, quantity.of)

@@ -1,4 +1,4 @@
-"""What tables tell of records: the quantity, how it is shown, and what makes one better than another."""
+"""The quantities in tables: where a record has them, how they are shown, and which value is best."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -29,17 +29,17 @@ MAE_DIGITS = 3
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number of a record, and what is made of those of several splits."""
+    """A value of a record, and how to show it over splits."""
 
     name: str
     of: Callable[[Record], float | None]
     show: Callable[[FloatArray], str]
-    centre: Callable[[FloatArray], np.floating[Any]] = np.mean  # what the best is the best by
+    centre: Callable[[FloatArray], np.floating[Any]] = np.mean  # by which the best is chosen
     lowest_is_best: bool = True
 
 
 def deviating(digits: int) -> Callable[[FloatArray], str]:
-    """Return how to show a mean with its standard deviation."""
+    """Return a function that shows mean ± standard deviation."""
     return lambda values: mean_and_deviation(values, digits)
 
 
@@ -52,7 +52,7 @@ def _metric(name: str) -> Callable[[Record], float | None]:
 
 
 def _duration(name: str, *parts: str) -> Quantity:
-    """Return the seconds of some parts of a job; a disturbance does not move their median."""
+    """Return the median seconds of parts of a job; a median resists disturbances."""
     return Quantity(
         name,
         lambda record: _sum(record.seconds.get(part) for part in parts),

@@ -1,4 +1,4 @@
-"""What a report holds: the tables that a set of results gives rise to."""
+"""The tables of a report."""
 
 from isbor.experiments.reporting.results import Results
 from isbor.experiments.reporting.tables.difference_tables import (
@@ -35,11 +35,11 @@ TABLE_NAMES = (
     *("summary", "mae", *_BY_TASK),
     *("differences", "wilcoxon", "wilcoxon-by-data", "ranks", "paper", "unfinished"),
 )
-"""The tables that there may be."""
+"""All tables that a report can have."""
 
 
 def study_tables(results: Results) -> dict[str, Table]:
-    """Return the tables of a report, by names that serve for files."""
+    """Return the tables of a report by file name; those without rows are left out."""
     experiment = results.experiment
     tables: dict[str, Table] = {}
     if len(experiment.tasks) == 1:

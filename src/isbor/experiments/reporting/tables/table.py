@@ -34,12 +34,12 @@ __all__ = [
 
 Mark: TypeAlias = Literal["", "best", "second"]
 
-DASH = "–"  # where there is no number
+DASH = "–"  # no number
 _DEVIATION = " ± "
 _RICH_STYLE: dict[Mark, str] = {"": "", "best": "bold", "second": "italic"}
 _MARKDOWN_MARK: dict[Mark, str] = {"": "", "best": "**", "second": "*"}
 _LATEX_COMMAND: dict[Mark, str] = {"": "", "best": r"\textbf", "second": r"\emph"}
-# An underscore inside a word is only an underscore.
+# An underscore inside a word needs no escape.
 _MARKDOWN_SPECIAL = re.compile(r"[\\|*`<\[~&]|(?<!\w)_|_(?!\w)")
 _LATEX = str.maketrans(
     {
@@ -63,7 +63,7 @@ _LATEX = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What stands in a cell, and whether it is the best of those it competes with."""
+    """The text of a cell, and its mark: best or second best."""
 
     text: str
     mark: Mark = ""
@@ -71,7 +71,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of entries: first columns of text, aligned left, then columns of numbers, aligned right."""
+    """Rows of entries: columns of text, aligned left, then columns of numbers, aligned right."""
 
     title: str
     header: tuple[str, ...]
@@ -84,7 +84,7 @@ class Table:
             if len(row) != len(self.header):
                 raise ValueError(
                     f"Row {k} of {self.title!r} has {len(row)} entries, the header {len(self.header)}; "
-                    "they must be as many. Fill gaps with empty entries."
+                    "they must agree. Fill gaps with empty entries."
                 )
         if not 0 <= self.n_text <= len(self.header):
             raise ValueError(
@@ -109,8 +109,8 @@ def to_rich(table: Table) -> rich.table.Table:
     return shown
 
 
-def to_markdown(table: Table, *, heading: int = 2) -> str:
-    """Return a heading of that level, the table and its notes: **best**, *second*."""
+def to_markdown(table: Table) -> str:
+    """Return a heading, the table and its notes: **best**, *second*."""
     lines = [[_markdown(name) for name in table.header]]
     for row in table.rows:
         lines.append([_around(_markdown(entry.text), _MARKDOWN_MARK[entry.mark]) for entry in row])
@@ -128,7 +128,7 @@ def to_markdown(table: Table, *, heading: int = 2) -> str:
     rule = line(
         "-" * width if k < table.n_text else "-" * (width - 1) + ":" for k, width in enumerate(widths)
     )
-    title = [f"{'#' * heading} {_markdown(table.title)}"] if table.title else []
+    title = [f"## {_markdown(table.title)}"] if table.title else []
     body = "\n".join([aligned(lines[0]), rule, *map(aligned, lines[1:])])
     return "\n\n".join([*title, body, *map(_markdown, table.notes)]) + "\n"
 
@@ -136,7 +136,7 @@ def to_markdown(table: Table, *, heading: int = 2) -> str:
 def to_csv(table: Table) -> str:
     """Return header and rows as comma-separated values, without marks, title and notes."""
     lines = [list(table.header), *([entry.text for entry in row] for row in table.rows)]
-    # Not every version of Python sees that a carriage return needs quotes.
+    # Some versions of Python do not quote a carriage return.
     has_return = any("\r" in text for line in lines for text in line)
     quoting: Literal[0, 1] = csv.QUOTE_ALL if has_return else csv.QUOTE_MINIMAL
     file = io.StringIO(newline="")
@@ -205,10 +205,10 @@ def to_html(table: Table) -> str:
 
 
 def mark_best(values: Sequence[float], texts: Sequence[str], *, lowest: bool = True) -> list[Entry]:
-    """Return the entries of a column, the best and the second best marked; a dash where a value is NaN.
+    """Return the entries of a column, best and second best marked; a dash where a value is NaN.
 
-    Values that are shown alike are alike, whatever deviation is shown beside them, and share their mark.
-    Behind two or more that are best there is no second, as in a race.
+    Values with the same text share a mark, whatever their standard deviations. If two or more are best, there
+    is no second.
     """
     if len(values) != len(texts):
         raise ValueError(f"{len(values)} value(s) and {len(texts)} text(s); each value needs its text.")
@@ -228,7 +228,7 @@ def mark_best(values: Sequence[float], texts: Sequence[str], *, lowest: bool = T
 
 
 def mean_and_deviation(values: Sequence[float] | FloatArray, digits: int) -> str:
-    """Return mean ± standard deviation; one value has no deviation, none is a dash."""
+    """Return mean ± standard deviation; the mean alone for one value, a dash for none."""
     if not len(values):
         return DASH
     mean = number(statistics.fmean(values), digits)
@@ -238,12 +238,12 @@ def mean_and_deviation(values: Sequence[float] | FloatArray, digits: int) -> str
 
 
 def number(value: float, digits: int) -> str:
-    """Return the value with that many decimals, a dash for NaN."""
+    """Return the value with this many decimals, a dash for NaN."""
     return DASH if math.isnan(value) else f"{value:z.{digits}f}"
 
 
 def seconds(value: float) -> str:
-    """Return a duration to the millisecond or in about three digits, a dash for NaN."""
+    """Return a duration with about three digits, at most milliseconds; a dash for NaN."""
     if value < 0.0005:
         return "<0.001"
     return number(value, 3 if value < 1.0 else 2 if value < 10.0 else 1 if value < 100.0 else 0)
@@ -268,5 +268,5 @@ def _latex(text: str) -> str:
 def _latex_entry(entry: Entry, *, is_number: bool) -> str:
     text = entry.text
     if is_number and text.startswith("-") and len(text) > 1:
-        text = f"−{text[1:]}"  # a minus, not a hyphen
+        text = f"−{text[1:]}"  # a minus sign
     return f"{_LATEX_COMMAND[entry.mark]}{{{_latex(text)}}}" if entry.mark else _latex(text)

@@ -16,12 +16,12 @@ from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.evidence import Move, WeightPosterior, best_move, rounding_floor
 from isbor.inference.mode import posterior_precision
+from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions, RowDictionary
 from isbor.model.likelihood import edges, ordinal_probit, scatter_edges
-from isbor.prediction.sparse import SparseModel, fit_weights
 from isbor.search.recorder import Recorder
-from isbor.search.restarts import with_restarts
 from isbor.search.settings import SolverSettings
+from isbor.search.solvers.restarts import with_restarts
 from isbor.search.starts import initial_model
 
 __all__ = ["solve_sequential"]
@@ -75,13 +75,27 @@ def solve_sequential(
     candidates = dictionary.basis(np.arange(len(rows)))
     dense = _Dense(rows, candidates(rows.X))
 
+    def step(model: SparseModel, price: float) -> SparseModel | None:
+        may_add = len(model) < settings.max_vectors
+        moved = _best_improvement(dense, candidates, model, price, settings.tol, may_add, workers)
+        if moved is None:
+            return None
+        move, after = moved
+        recorder.record_pass(candidates, [move], model, after, price)
+        return after
+
     def climb(model: SparseModel) -> tuple[SparseModel, bool]:
+        price = max(size_prior, 1.0)
+        while len(model) > settings.max_vectors:  # raise the size prior until the model is small enough
+            after = step(model, price)
+            if after is None:
+                price *= 1.3
+            else:
+                model = after
         while recorder.passes < settings.max_iter:
-            moved = _best_improvement(dense, candidates, model, size_prior, settings.tol, workers)
-            if moved is None:
+            after = step(model, size_prior)
+            if after is None:
                 return model, True
-            move, after = moved
-            recorder.record_pass(candidates, [move], model, after, size_prior)
             model = after
         return model, False
 
@@ -103,13 +117,14 @@ def _best_improvement(
     model: SparseModel,
     size_prior: float,
     tol: float,
+    may_add: bool,
     workers: Workers,
 ) -> tuple[Move, SparseModel] | None:
     """Return the best move by the quadratic model that also raises the recomputed objective."""
     state, floor = dense.posterior(model)
     excluded: set[int] = set()
     while True:
-        move = best_move(state, floor, penalty=size_prior, excluded=excluded)
+        move = best_move(state, floor, penalty=size_prior, excluded=excluded, may_add=may_add)
         if move is None or move.gain < tol:
             return None
         try:

@@ -2,8 +2,8 @@
 
     propose → expand (one pass) → make moves while they gain → find the mode of (w, b) → repeat
 
-`isbor.search.passes` implements one pass. This module decides what is proposed, on which rows, and for how
-long. Each pass proposes other rows as centres than the one before.
+`isbor.search.solvers.passes` implements one pass. This module decides what is proposed, on which rows, and
+for how long. Each pass proposes other rows as centres than the one before.
 
 Passes come in phases. The first phase has no size-prior penalty: functions that gain little alone often gain
 much together, and the penalty would keep them out. The second phase applies the penalty and deletes functions
@@ -20,12 +20,12 @@ from isbor._core.parallel import Workers
 from isbor._core.trace import StopReason
 from isbor._core.types import IntArray
 from isbor.data.rows import TrainingRows
+from isbor.inference.sparse import SparseModel
 from isbor.model.basis import RowDictionary
-from isbor.prediction.sparse import SparseModel
-from isbor.search.passes import PassSettings, one_pass, shrink
 from isbor.search.recorder import Recorder
-from isbor.search.restarts import with_restarts
 from isbor.search.settings import SolverSettings
+from isbor.search.solvers.passes import PassSettings, one_pass, shrink
+from isbor.search.solvers.restarts import with_restarts
 from isbor.search.starts import initial_model, refit
 
 __all__ = ["solve_gram"]

@@ -22,7 +22,7 @@ from isbor.inference.expansion import columns_of, expand
 from isbor.inference.mode import Mode, find_mode, log_evidence
 from isbor.inference.noise import noise_scale_of
 from isbor.model.basis import Functions
-from isbor.prediction.latent import Latent
+from isbor.model.latent import Latent
 
 __all__ = ["SparseModel", "fit_weights"]
 

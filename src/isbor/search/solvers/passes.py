@@ -30,8 +30,8 @@ from isbor.inference.evidence import (
 )
 from isbor.inference.expansion import Expansion, expand, streamed
 from isbor.inference.mode import thresholds_given_weights
+from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions
-from isbor.prediction.sparse import SparseModel, fit_weights
 from isbor.search.recorder import Recorder
 
 __all__ = ["PassSettings", "make_moves", "moves_that_pay", "one_pass", "shrink"]

@@ -13,8 +13,8 @@ import numpy as np
 from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
 from isbor.data.rows import TrainingRows
+from isbor.inference.sparse import SparseModel
 from isbor.model.basis import RowDictionary
-from isbor.prediction.sparse import SparseModel
 from isbor.search.recorder import Recorder
 from isbor.search.settings import SolverSettings
 from isbor.search.starts import enlarged_model

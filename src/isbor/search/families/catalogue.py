@@ -1,9 +1,9 @@
 """The basis families, the simplest first.
 
 ======  ===========================================================================================
-rbf     centred on training rows, one width: the paper's model (`isbor.search.rbf`)
-ard     centred on training rows, one scale per feature, shared by all functions (`isbor.search.ard`)
-mixed   each function has its own centre and metric; averaged over searches (`isbor.search.mixed`)
+rbf     centred on training rows, one width: the paper's model
+ard     centred on training rows, one scale per feature, shared by all functions
+mixed   each function has its own centre and metric; averaged over searches
 ======  ===========================================================================================
 
 A family is a function that fits a model to a training set. To add one, write it in its own module, add its
@@ -17,9 +17,9 @@ from typing import Protocol
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Stage
 from isbor.data.training import TrainingSet
-from isbor.search.ard import fit_ard
-from isbor.search.mixed import fit_mixed
-from isbor.search.rbf import fit_rbf
+from isbor.search.families.ard import fit_ard
+from isbor.search.families.mixed import fit_mixed
+from isbor.search.families.rbf import fit_rbf
 from isbor.search.result import Family, SearchResult
 from isbor.search.settings import SearchSettings
 

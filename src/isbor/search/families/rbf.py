@@ -7,16 +7,16 @@ import numpy as np
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Stage
 from isbor.data.training import TrainingSet
-from isbor.data.warps import prepare
+from isbor.data.warps import Preparation
+from isbor.inference.sparse import SparseModel
 from isbor.model.basis import RowDictionary
 from isbor.prediction.ensemble import Ensemble
-from isbor.prediction.sparse import SparseModel
-from isbor.search.batch import solve_batch
-from isbor.search.gram import solve_gram
 from isbor.search.recorder import Recorder
 from isbor.search.result import SearchResult
-from isbor.search.sequential import solve_sequential
 from isbor.search.settings import SearchSettings, Solver
+from isbor.search.solvers.batch import solve_batch
+from isbor.search.solvers.gram import solve_gram
+from isbor.search.solvers.sequential import solve_sequential
 from isbor.search.width import choose_width
 
 __all__ = ["ensemble_of_one", "fit_rbf"]
@@ -59,5 +59,4 @@ def fit_rbf(
 
 def ensemble_of_one(training: TrainingSet, model: SparseModel) -> Ensemble:
     """Return an ensemble of one model of the scaled columns."""
-    plain = prepare(training.rows.head(0), training.scaling, None)[1]
-    return Ensemble.of(plain, [model], training.rows.total_weight)
+    return Ensemble.of(Preparation.plain(training.scaling), [model], training.rows.total_weight)

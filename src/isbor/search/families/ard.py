@@ -11,12 +11,12 @@ from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Stage, Step
 from isbor.data.training import TrainingSet
 from isbor.model.basis import RowDictionary
-from isbor.search.adaptive.ascent import share_metric
-from isbor.search.gram import solve_gram
-from isbor.search.rbf import ensemble_of_one, fit_rbf
+from isbor.search.ascent import share_metric
+from isbor.search.families.rbf import ensemble_of_one, fit_rbf
 from isbor.search.recorder import Recorder
 from isbor.search.result import SearchResult
 from isbor.search.settings import SearchSettings
+from isbor.search.solvers.gram import solve_gram
 from isbor.search.starts import refit
 
 __all__ = ["fit_ard"]

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from isbor._core.linalg import UnresolvedError
@@ -21,8 +20,8 @@ from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import columns_of, expand
 from isbor.inference.gradient import EvidenceGradient, evidence_gradient
 from isbor.inference.mode import Mode, find_mode, log_evidence
+from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions
-from isbor.prediction.sparse import SparseModel, fit_weights
 
 __all__ = ["move_functions", "share_metric", "typical_widths"]
 
@@ -86,8 +85,7 @@ def share_metric(
     All functions share the scales. Columns with the same number in `group`, (d,), have the same scale.
     """
     functions = model.functions
-    varying: NDArray[np.bool_] = np.ptp(rows.head(1000).X, axis=0) > 0
-    numbers = np.unique(group[varying])  # groups without varying columns are not changed
+    numbers = np.unique(group[rows.varying])  # groups without varying columns are not changed
     free = np.isin(group, numbers)
     parameter = np.searchsorted(numbers, group[free])
 

@@ -27,8 +27,8 @@ from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.evidence import Move
 from isbor.inference.mode import posterior_precision
+from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions, RowDictionary
-from isbor.prediction.sparse import SparseModel, fit_weights
 from isbor.search.recorder import Recorder
 from isbor.search.settings import SolverSettings
 from isbor.search.starts import INITIAL_REACH, start_from
@@ -97,6 +97,6 @@ def solve_batch(
 
 def _reach_of(functions: Functions, alpha: FloatArray, rows: TrainingRows) -> FloatArray:
     """Return the prior standard deviation of each function's contribution to the score."""
-    height = np.square(functions(rows.head(1000).X)).mean(axis=0)
+    height = np.square(functions(rows.reference.X)).mean(axis=0)
     reach: FloatArray = np.sqrt(height / alpha)
     return reach

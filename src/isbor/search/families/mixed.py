@@ -9,8 +9,8 @@ from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Stage
 from isbor.data.training import TrainingSet
 from isbor.data.warps import prepare
+from isbor.inference.sparse import SparseModel
 from isbor.prediction.ensemble import Ensemble
-from isbor.prediction.sparse import SparseModel
 from isbor.search.adaptive.committee import search_committee
 from isbor.search.adaptive.search import AdaptiveSettings
 from isbor.search.recorder import Recorder
@@ -51,7 +51,7 @@ def fit_mixed(
     max_vectors = _MAX_FUNCTIONS if settings.has_automatic_size else settings.max_vectors
     adaptive = AdaptiveSettings(
         size_prior=settings.size_prior,
-        max_vectors=max_vectors // n_members,
+        max_vectors=max_vectors // n_members if max_vectors < np.inf else np.inf,
         varying_noise=settings.varying_noise,
         first_rows=rows.prefix_size(AdaptiveSettings().first_rows),
     )

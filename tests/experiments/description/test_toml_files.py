@@ -1,0 +1,318 @@
+"""The studies of the paper, and experiments described in TOML files."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from isbor.datasets.catalogue import BENCHMARKS
+from isbor.experiments import (
+    CATALOGUE,
+    BenchmarkData,
+    CrossValidation,
+    Experiment,
+    Holdout,
+    Limits,
+    Model,
+    Saddle,
+    Search,
+    TableFile,
+    Task,
+    load_study,
+)
+from isbor.experiments.description.toml_files import read_description
+
+SYSTEMS = ["isbor", "isbor-evidence", "isbor-cv", "sbor", "svor", "isvor", "gpor", "kdlor"]
+SVM_GRID = {"gamma": range(-3, 4), "C": range(-1, 4)}
+GRIDS = {  # exponents of ten, from the paper
+    "isbor-cv": {"gamma": range(-2, 2)},
+    "sbor": {"gamma": range(-3, 4)},
+    **dict.fromkeys(("svor", "isvor", "isvor-adjacent"), SVM_GRID),
+    "kdlor": {"gamma": range(-3, 4), "u": range(-6, 0)},
+}
+TRAIN = dict(zip(BENCHMARKS, (468, 750, 6744, 8142, 8092, 20490, 22584), strict=True))
+
+MINIMAL = """
+name = "mine"
+models = ["isbor"]
+[[tasks]]
+data = "swd"
+train = 750
+"""
+
+
+def read(text, **kwargs):
+    return read_description(text, "mine.toml", **kwargs)
+
+
+def test_the_benchmarks_are_those_of_the_paper():
+    study = load_study("benchmarks")
+    assert (study.splits, study.limits) == (20, Limits(seconds=24 * 3600.0, memory=8.0))
+    assert {task.name: (task.source, task.scheme) for task in study.tasks} == {
+        name: (BenchmarkData(name), Holdout(train)) for name, train in TRAIN.items()
+    }
+
+
+def test_the_saddle_has_ten_sizes_and_thirty_partitions():
+    study = load_study("synthetic")
+    assert study.splits == 30
+    assert [(task.name, task.title, task.source, task.scheme) for task in study.tasks] == [
+        (f"saddle-{n}", f"Saddle, {n:,} rows", Saddle(rows=21_000), Holdout(n))
+        for n in range(1000, 10_001, 1000)
+    ]
+
+
+@pytest.mark.parametrize("name", ["synthetic", "benchmarks"])
+@pytest.mark.parametrize("quick", [False, True])
+def test_studies_have_all_systems_with_the_grids_of_the_paper(name, quick):
+    study = load_study(name, quick=quick)
+    models = {model.name: model for model in study.models}
+    assert set(models) - {"isvor-adjacent"} == set(SYSTEMS)
+    assert ("isvor-adjacent" in models) == (name == "benchmarks")
+    for model in models.values():
+        assert model.estimator == f"isbor:{model.name.partition('-')[0].upper()}"
+        assert list(model.grid) == list(GRIDS.get(model.name, {}))
+        for parameter, exponents in GRIDS.get(model.name, {}).items():
+            assert_allclose(model.grid[parameter], 10.0 ** np.array(exponents), rtol=1e-12)
+        # Only labels are compared, and these models would need further fits for probabilities.
+        assert ("probability" in model.parameters) == (model.name.startswith(("svor", "isvor", "kdlor")))
+    if "isvor-adjacent" in models:
+        assert models["isvor-adjacent"].parameters == {"constraints": "adjacent", "probability": False}
+    assert (study.search.folds, study.search.scoring, study.seed) == (3 if quick else 5, "mae", 0)
+
+
+def test_quick_studies_are_small():
+    for name in ("benchmarks", "synthetic"):
+        study, full = load_study(name, quick=True), load_study(name)
+        assert {task.source for task in study.tasks} == {task.source for task in full.tasks}
+        assert max(task.scheme.train for task in study.tasks) <= 3000
+        assert study.limits.seconds <= 30
+
+
+def test_a_study_that_does_not_exist_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="no study 'benchmark'. Did you mean 'benchmarks'. The studies are"):
+        load_study("benchmark")
+    with pytest.raises(ValueError, match="your own experiment is a .toml file"):
+        load_study("mine.yaml")
+    with pytest.raises(FileNotFoundError, match=r"There is no file '.*none\.toml'"):
+        load_study(str(tmp_path / "none.toml"))
+    latin = tmp_path / "latin.toml"
+    latin.write_bytes('name = "Größe"'.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"latin\.toml is not UTF-8 text"):
+        load_study(str(latin))
+
+
+def test_a_description_needs_little():
+    assert read(MINIMAL) == Experiment(
+        "mine", "mine", (CATALOGUE["isbor"],), (Task("swd", "swd", BenchmarkData("swd"), Holdout(750)),), 20
+    )
+
+
+def test_a_changed_module_beside_a_description_is_another_model(tmp_path):
+    (tmp_path / "mine.toml").write_text(
+        MINIMAL.replace("isbor", "own") + '[model.own]\nestimator = "my_models:Own"\n'
+    )
+    contents = (None, "class Own: pass", "class Own: changed = True", "class Own: pass")
+    keys = []
+    for content in contents:
+        if content is not None:
+            (tmp_path / "my_models.py").write_text(content)
+        keys.append(load_study(str(tmp_path / "mine.toml")).jobs()[0].key)
+    assert keys[1] == keys[3]
+    assert len(set(keys)) == 3
+
+
+EVERYTHING = """
+name = "mine"
+title = "My comparison"
+about = \"\"\"
+What it is about.
+\"\"\"
+models = ["mine", "isvor", "isbor", "kdlor"]
+splits = 7
+seed = 3
+search = { folds = 4, scoring = "amae", rows_at_most = 100, give_up = 4 }
+limits = { seconds = 0.5, memory = 2 }
+[[tasks]]
+data = "saddle"
+rows = 500
+random_state = 2
+name = "s"
+train = [100, 1000]
+test_at_most = 50
+[[tasks]]
+file = "grades.v2.csv"
+target = "grade"
+order = [1, 0]
+drop = ["id"]
+folds = 3
+[model.mine]
+estimator = "sklearn.linear_model:LogisticRegression"
+title = "Logistic"
+inputs = "numbers"
+grid = { C = [1, 2] }
+search_parameters = { max_iter = 10 }
+[model.isvor]
+parameters = { tol = 1e-4 }
+[model.kdlor]
+estimator = "isbor:SBOR"
+"""
+
+
+def test_everything_can_be_described(tmp_path):
+    (tmp_path / "grades.v2.csv").write_text("a,id,grade\n1,x,0\n2,y,1\n")
+    (tmp_path / "mine.toml").write_text(EVERYTHING)
+    found = load_study(str(tmp_path / "mine.toml"))
+    saddle = Saddle(500, 2)
+    grades = TableFile.of(tmp_path / "grades.v2.csv", "grade", ["1", "0"], ["id"])
+    logistic = Model(
+        "mine",
+        "Logistic",
+        "sklearn.linear_model:LogisticRegression",
+        grid={"C": (1, 2)},
+        search_parameters={"max_iter": 10},
+        inputs="numbers",
+    )
+    assert found == Experiment(
+        name="mine",
+        title="My comparison",
+        models=(
+            logistic,
+            replace(CATALOGUE["isvor"], parameters={"tol": 1e-4}),
+            CATALOGUE["isbor"],
+            Model("kdlor", "kdlor", "isbor:SBOR"),  # another estimator: nothing of the catalogue
+        ),
+        tasks=(
+            Task("s-100", "s, 100 rows", saddle, Holdout(100, 50)),
+            Task("s-1000", "s, 1,000 rows", saddle, Holdout(1000, 50)),
+            Task("grades", "grades", grades, CrossValidation(3)),
+        ),
+        splits=7,
+        seed=3,
+        search=Search(4, "amae", 100, 4.0),
+        limits=Limits(0.5, 2.0),
+        about="What it is about.",
+    )
+    assert found.cross_validated
+    assert not found.only(tasks=["s-100"]).cross_validated
+    data = grades.load()
+    assert (data.y.tolist(), list(data.X.columns)) == ([1, 0], ["a"])
+
+
+QUICK = """
+name = "mine"
+models = ["isbor"]
+search = { folds = 5, scoring = "rps" }
+[[tasks]]
+data = "saddle"
+train = [50, 100, 400, 800]
+[[tasks]]
+data = "swd"
+train = 750
+test_at_most = 100
+[[tasks]]
+data = "bs"
+folds = 5
+[quick]
+"""
+
+
+def test_the_quick_version_takes_less_of_everything():
+    changes = (
+        "splits = 2\ntrain_at_most = 300\ntest_at_most = 200\nsearch = {folds = 3}\nlimits = {seconds = 9}"
+    )
+    quick, full = read(QUICK + changes, quick=True), read(QUICK + changes)
+    assert (quick.splits, full.splits) == (2, 20)
+    assert (quick.search, full.search) == (Search(3, "rps"), Search(5, "rps"))
+    assert (quick.limits, full.limits) == (Limits(seconds=9.0), Limits())
+    assert {task.name: task.scheme for task in quick.tasks} == {
+        "saddle-50": Holdout(50, 200),
+        "saddle-100": Holdout(100, 200),
+        "saddle-300": Holdout(300, 200),  # once
+        "swd": Holdout(300, 100),
+        "bs": CrossValidation(5),
+    }
+    assert [task.scheme for task in full.tasks[3:]] == [Holdout(800), Holdout(750, 100), CrossValidation(5)]
+    assert [task.name for task in read(QUICK + "train = [9]", quick=True).tasks] == ["saddle-9", "swd", "bs"]
+
+
+def models(text):
+    return MINIMAL.replace('["isbor"]', text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name = ", r"mine\.toml is not valid TOML: Invalid value \(at .*\)\."),
+        ('models = ["isbor"]\ntasks = []', "mine.toml: 'name' is missing"),
+        ('name = "m"\nmodels = ["isbor"]', "mine.toml: 'tasks' is missing"),
+        ("name = 3" + MINIMAL.replace('name = "mine"', ""), "mine.toml: 'name' is 3; a string is needed"),
+        ("splits = 2.5" + MINIMAL, "'splits' is 2.5; an integer is needed"),
+        ("split = 3" + MINIMAL, r"mine\.toml: unknown entry 'split'\. Did you mean 'splits'\? Entries are"),
+        ("xyz = 3" + MINIMAL, r"unknown entry 'xyz'\. Entries are quick, model, models, name, "),
+        (models("[1]"), "'models' holds 1; strings are needed"),
+        (models('["isbor", "isbor"]'), "The model 'isbor' is listed twice"),
+        (models('["isbro"]'), r"There is no model 'isbro'\. Did you mean 'isbor'"),
+        (MINIMAL + '[model.other]\nestimator = "a:B"', r"\[model\.other\] is not listed in 'models'"),
+        (MINIMAL + "[model]\nisbor = 3", "'model.isbor' is 3; a table is needed"),
+        (MINIMAL + "[model.isbor]\nfoo = 3", r"mine\.toml, \[model\.isbor\]: unknown entry 'foo'"),
+        (MINIMAL + "[model.isbor.grid]\ngamma = 1.0", "the grid of 'gamma' is 1.0; a list is needed"),
+        (MINIMAL + '[model.isbor]\ninputs = "x"', "'inputs' is 'x'; 'table' or 'numbers' is needed"),
+        (MINIMAL + "[model.isbor.parameters]\nd = 2020-01-01", "parameter 'd' of the model 'isbor' is dat"),
+        (models('["new"]') + '[model.new]\ntitle = "New"', r"\[model\.new\]: 'estimator' is missing"),
+        (MINIMAL + "[search]\nfold = 3", r"\[search\]: unknown entry 'fold'\. Did you mean 'folds'"),
+        (MINIMAL + "[limits]\nseconds = 'x'", r"\[limits\]: 'seconds' is 'x'; an integer or a number is"),
+        (MINIMAL + '[[tasks]]\nname = "a"', r"\[\[tasks\]\] number 2: 'data' is missing"),
+        (MINIMAL + '[[tasks]]\ndata = "bs"', r"\[\[tasks\]\] number 2: 'train' is missing"),
+        (MINIMAL + '[[tasks]]\ndata = "bs"\nfolds = 1', "number 2: 'folds' is 1; at least 2 are needed"),
+        (MINIMAL + '[[tasks]]\ndata = "bs"\nfolds = 2\ntrain = 9', "number 2: unknown entry 'train'"),
+        (MINIMAL + '[[tasks]]\ndata = "bs"\ntrain = []', r"'train' is \[\]; a list of integers is needed"),
+        (MINIMAL.replace("[[tasks]]", "[tasks]"), "mine.toml: 'tasks' is .*; a list is needed"),
+        ('tasks = [3]\nname = "m"\nmodels = ["isbor"]', r"\[\[tasks\]\] number 1 is 3; a table is needed"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_description_is_explained(text, message):
+    with pytest.raises(ValueError, match=message):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ("", r"mine\.toml has no \[quick\] section; run it without --quick"),
+        ("trains = [9]", r"\[quick\]: unknown entry 'trains'\. Did you mean 'train'"),
+        ('train = ["x"]', r"\[quick\]: 'train' is \['x'\]; a list of integers is needed"),
+        ("search = { fold = 3 }", r"\[search\]: unknown entry 'fold'"),
+    ],
+)
+def test_a_mistake_in_the_quick_version_is_explained(changes, message):
+    with pytest.raises(ValueError, match=message):
+        read(QUICK + changes, quick=True)
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ('file = "none.csv"\ntarget = "y"\nfolds = 2', r"There is no file '.*none\.csv'"),
+        ('file = "a.csv"\nfolds = 2', r"number 1: 'target' is missing"),
+        ('file = "a.csv"\ntarget = "y"\norder = ["b"]', "'order' names b; at least 2 different labels"),
+        ('file = "a.csv"\ntarget = "y"\norder = ["b", "c", "b"]', "'order' names b, c, b; at least 2"),
+        ('file = "a.csv"\ntarget = "y"\ndata = "bs"\nfolds = 2', "unknown entry 'data'"),
+    ],
+)
+def test_a_mistake_about_a_file_is_explained(tmp_path, entries, message):
+    (tmp_path / "a.csv").write_text("x,y\n1,b\n")
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        read(f'name = "m"\nmodels = ["isbor"]\n[[tasks]]\n{entries}', directory=tmp_path)
+
+
+def test_the_example_in_the_guide_can_be_read(tmp_path):
+    guide = (Path(__file__).parents[3] / "docs" / "experiments.md").read_text("utf-8")
+    (tmp_path / "grades.csv").write_text("x,grade\n1,low\n")
+    found = read(guide.split("```toml\n")[1].split("```")[0], directory=tmp_path)
+    assert [model.name for model in found.models] == ["isbor", "svor", "logistic"]
+    assert found.models[1].grid == {"C": (1.0, 10.0), "gamma": (0.1, 1.0)}
+    assert found.models[1].search_parameters == {"probability": False}
+    assert found.tasks[1].source.order == ("low", "mid", "high")

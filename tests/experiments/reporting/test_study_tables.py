@@ -1,0 +1,393 @@
+"""Tables of made-up records, against values computed by hand."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from isbor.experiments import CATALOGUE, BenchmarkData, Experiment, Holdout, Results, Saddle, Task
+from isbor.experiments.reporting.tables.difference_tables import friedman_of
+from isbor.experiments.reporting.tables.study import TABLE_NAMES, study_tables
+from isbor.experiments.reporting.tables.table import Entry
+from tests.experiments.samples import (
+    ERRORS,
+    FOLDS,
+    LATE,
+    ONE,
+    THREE,
+    TWO,
+    A,
+    B,
+    C,
+    experiment,
+    records_of,
+    results_of,
+)
+
+TEN = np.arange(10) / 100
+
+
+def rows(table):
+    return [tuple(entry.text for entry in row) for row in table.rows]
+
+
+def columns(table):
+    """Return the entries by the header of their column and the title of their model."""
+    return {name: {row[0].text: row[k] for row in table.rows} for k, name in enumerate(table.header) if k > 0}
+
+
+def same(value, splits=3):
+    return {(task, model): [value] * splits for task in ("t1", "t2") for model in "abc"}
+
+
+def test_results_do_not_depend_on_the_order_of_the_records():
+    found = records_of(experiment(), ERRORS)
+    strange = records_of(experiment(seed=1), {("t1", "a"): [9.0]})
+    shuffled = dict(sorted({**found, **strange}.items(), key=lambda item: item[0][::-1]))
+    results = Results.of(experiment(), shuffled)
+    assert results == Results.of(experiment(), found)
+    assert results.by_key == found
+    assert [record.metrics["mae"] for record in results.records["t1", "a"]] == [0.41, 0.43, 0.45]
+    assert [record.split for record in results.finished("t1", "c")] == [0]
+    assert results.counts == {"ok": 11, "timeout": 4, "failed": 2, "missing": 1}
+    late = pytest.approx(math.nan, nan_ok=True)
+    assert results.errors()["t2"] == {"a": {0: 0.3, 1: 0.1, 2: 0.2}, "b": {0: 0.1, 1: late}, "c": dict.fromkeys(range(3), late)}  # fmt: skip  # noqa: E501
+    assert results.errors("rps")["t2"]["a"] == {}  # a metric that no record has
+
+
+# --- Several tasks -----------------------------------------------------------------------------------------
+
+
+def test_errors_have_means_deviations_marks_and_what_is_missing():
+    table = study_tables(results_of(experiment(), ERRORS))["mae"]
+    assert columns(table) == {
+        "Task 1": {
+            "A": Entry("0.430 ± 0.020", "best"),
+            "B": Entry("0.500 ± 0.000", "second"),
+            "C": Entry("0.600 [1]"),
+        },
+        "Task 2": {
+            "A": Entry("0.200 ± 0.100", "second"),
+            "B": Entry("0.100 [1]", "best"),  # by the first split, the only one that both have
+            "C": Entry("–"),
+        },
+    }
+    assert table.notes == (
+        "Over 3 splits. Best in bold, second best in italics.",
+        "In brackets: the number of splits, if fewer. Marks are by common splits.",
+        "–: no result within 9 s and 2.5 GB, search included, or not run yet.",
+    )
+
+
+def test_notes_and_rows_are_only_about_what_there_is():
+    probabilities = {"rps": 0.25, "log_loss": 1.5}
+    tables = study_tables(
+        results_of(
+            experiment(splits=2),
+            same(0.1, 2),
+            metrics=lambda job: {"mae": 0.1, **({} if job.model is C else probabilities)},
+        )
+    )
+    assert rows(tables["rps"]) == [("A", "0.2500", "0.2500"), ("B", "0.2500", "0.2500")]
+    assert rows(tables["log-loss"]) == [("A", "1.500", "1.500"), ("B", "1.500", "1.500")]
+    for name in ("mae", "rps", "log-loss"):
+        assert tables[name].notes == ("Over 2 splits. Best in bold, second best in italics.",)
+    assert not {"vectors", "memory", "unfinished"} & tables.keys()
+    one = study_tables(results_of(experiment(splits=1), same(0.1, 1)))["mae"]
+    assert one.notes[0].startswith("Over 1 split. ")
+    assert rows(one)[0] == ("A", "0.100", "0.100")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "note"),
+    [
+        ((5400.0, 5400.0), "–: no result within 1.5 h and 8 GB, search included."),
+        ((10.0, 11.0), "–: no result within the limits in the table of unfinished runs."),
+    ],
+)
+def test_a_dash_is_explained_by_the_limits(seconds, note):
+    late = same(0.1, 2) | {("t2", "a"): [LATE, LATE]}
+    results = results_of(
+        experiment(splits=2), late, limits=lambda job: {"seconds": seconds[job.split], "memory": 8.0}
+    )
+    assert study_tables(results)["mae"].notes[-1] == note
+
+
+def test_times_are_medians_and_other_quantities_means():
+    fit = {"a": [1.0, 1.0, 10.0], "b": [2.0, 2.0, 2.0], "c": [3.0, 0.1, 30.0]}
+    search = {"a": [9.0, 9.0, 0.0], "b": [0.0, 0.0, 0.0], "c": [0.0, 0.2, 0.0]}
+    tables = study_tables(
+        results_of(
+            experiment(),
+            same(0.1),
+            seconds=lambda job: {
+                "search": search[job.model.name][job.split],
+                "fit": fit[job.model.name][job.split],
+                "total": 99.0,
+            },
+            vectors=lambda job: None if job.model is C else 10 * (job.model is B) + job.split**2,
+            peak_memory=lambda job: 100.4 + job.split if job.task is ONE else None,
+        )
+    )
+    assert columns(tables["seconds"])["Task 1"] == {
+        "A": Entry("1.00", "best"),  # its mean would be the largest
+        "B": Entry("2.00", "second"),
+        "C": Entry("3.00"),
+    }
+    assert columns(tables["seconds-with-search"])["Task 2"] == {
+        "A": Entry("10.0"),
+        "B": Entry("2.00", "best"),
+        "C": Entry("3.00", "second"),
+    }
+    assert rows(tables["vectors"]) == [("A", "1.7", "1.7"), ("B", "11.7", "11.7")]
+    assert rows(tables["memory"]) == [("A", "101", "–"), ("B", "101", "–"), ("C", "101", "–")]
+
+
+def test_unfinished_runs_are_listed_with_the_reason():
+    table = study_tables(results_of(experiment(), ERRORS))["unfinished"]
+    assert table.header == ("model", "status", "data (splits)", "reason")
+    assert rows(table) == [
+        ("B", "failed", "Task 2 (1)", "Broken."),
+        ("C", "timeout", "Task 1 (2), Task 2 (2)", LATE),
+        ("C", "failed", "Task 2 (1)", "Broken."),
+    ]
+
+
+def test_all_tables_have_a_name():
+    """A report removes the tables of earlier ones by these names."""
+    paper = {(task, model): [0.1, LATE] for task in ("bs", "swd") for model in ("isbor", "svor")}
+    everything = {
+        "vectors": lambda job: 1,
+        "peak_memory": lambda job: 1.0,
+        "metrics": lambda job: {"mae": 0.1, "rps": 0.1, "log_loss": 0.1},
+    }
+    found = [
+        study_tables(results_of(experiment(), ERRORS)),
+        study_tables(results_of(experiment(tasks=(ONE,)), ERRORS)),
+        study_tables(results_of(experiment(tasks=(FOLDS,)), {("folds", "a"): [0.1], ("folds", "b"): [0.2]})),
+        study_tables(results_of(paper_study(2), paper, **everything)),
+    ]
+    assert {name for tables in found for name in tables} == set(TABLE_NAMES)
+    assert study_tables(results_of(experiment(models=(A,)), {})) == {}
+
+
+# --- Tests of significance ---------------------------------------------------------------------------------
+
+
+def test_wilcoxon_is_tallied_and_shown_for_the_first_model():
+    errors = {
+        ("t1", "a"): list(0.1 + TEN),
+        ("t1", "b"): list(0.2 + TEN),
+        ("t1", "c"): [*(0.1 + TEN[:9]), 0.3],
+        ("t2", "a"): list(0.1 + TEN),
+        ("t2", "b"): [*TEN[:9], LATE],  # better, but unfinished
+        ("t2", "c"): [*(0.05 + TEN[:9]), None],
+    }
+    tables = study_tables(results_of(experiment(splits=10), errors))
+    assert rows(tables["wilcoxon"]) == [("A", "2", "1", "1"), ("B", "0", "0", "4"), ("C", "3", "1", "0")]
+    assert tables["wilcoxon"].notes == (
+        "Signed-rank tests of all pairs of models on each data set; significant: p at most 0.1/6 = 0.017. "
+        "As in the paper, a model with unfinished runs loses to one without; two with unfinished runs draw.",
+    )
+    table = tables["wilcoxon-by-data"]
+    assert table.title == "Mean absolute error of A less that of the others"
+    # Ten, or nine, differences of one sign: p = 2 / 2^10 and 2 / 2^9. A single one that is not zero: p = 1.
+    assert table.rows == (
+        (Entry("B"), Entry("-0.100 (0.002)", "best"), Entry("–")),
+        (Entry("C"), Entry("-0.011 (1)"), Entry("+0.050 (0.004)", "best")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("splits", "fewest", "note"),
+    [
+        (3, 2, "With 3 splits no p-value is below 0.25: only unfinished runs can decide."),
+        (6, 6, "With 6 splits no p-value is below 0.031: only unfinished runs can decide."),
+        (7, 7, None),  # 2 / 2^7 = 0.0156 is at most 0.1 / 6
+        (7, 5, "Some pairs share 5 splits, too few for a significant difference."),
+        (8, 7, None),
+    ],
+)
+def test_too_few_splits_for_a_difference_are_noted(splits, fewest, note):
+    errors = {("t1", model): [0.1] * splits for model in "ab"} | {("t1", "c"): [0.1] * fewest}
+    table = study_tables(results_of(experiment(splits=splits), errors))["wilcoxon"]
+    assert table.notes[1:] == (() if note is None else (note,))
+
+
+def test_mean_ranks_are_in_order_with_the_outcome_of_the_test():
+    tasks = (ONE, TWO, THREE)
+    errors = {(task.name, model): [error] for task in tasks for model, error in zip("abc", (2, 1, 3), strict=True)}  # fmt: skip  # noqa: E501
+    errors["t3", "c"] = [1.5]
+    table = study_tables(results_of(experiment(tasks=tasks, splits=1), errors))["ranks"]
+    assert rows(table) == [("B", "1.00"), ("A", "2.33"), ("C", "2.67")]
+    ranks = np.array([[2, 1, 3], [2, 1, 3], [3, 1, 2]])
+    chi = 12 * 3 / (3 * 4) * np.sum((ranks.mean(axis=0) - 2) ** 2)
+    f = 2 * chi / (3 * 2 - chi)
+    critical = stats.studentized_range.ppf(0.9, 3, np.inf) / math.sqrt(2) * math.sqrt(12 / 18)
+    assert table.notes[0] == (
+        f"Friedman's test over 3 data sets (Iman and Davenport's F = {f:.2f}, p = "
+        f"{stats.f.sf(f, 2, 4):.2g}): the models differ at level 0.1. By Nemenyi's test two models differ if "
+        f"their mean ranks are more than {critical:.2f} apart."
+    )
+
+
+def test_ranks_need_two_data_sets_with_common_splits():
+    assert friedman_of(results_of(experiment(tasks=(ONE,)), ERRORS)) is None
+    apart = {("t1", "a"): [0.1, None], ("t1", "b"): [None, 0.1], ("t2", "a"): [0.1], ("t2", "b"): [0.1]}
+    assert "ranks" not in study_tables(results_of(experiment(models=(A, B)), apart))
+    alone = study_tables(results_of(experiment(models=(A,)), ERRORS))
+    assert not {"wilcoxon", "differences", "ranks"} & alone.keys()
+    # One data set in several sizes is one data set.
+    other = Task("s", "S", Saddle(300), Holdout(100))
+    sizes = tuple(replace(other, name=f"s-{n}", title=f"S {n}", scheme=Holdout(n)) for n in (50, 80, 100))
+    errors = {(task.name, name): [k / 10] for task in (ONE, *sizes) for k, name in enumerate("abc")}
+    found = friedman_of(results_of(experiment(tasks=(ONE, *sizes)), errors))
+    assert found == friedman_of(results_of(experiment(tasks=(ONE, sizes[-1])), errors))
+    assert found.n_tasks == 2
+    assert friedman_of(results_of(experiment(tasks=sizes), errors)) is None
+
+
+def test_a_model_with_the_solution_of_another_is_not_ranked_beside_it():
+    names = ("isbor", "svor", "isvor", "isvor-adjacent")
+    tasks = tuple(Task(name, name.upper(), BenchmarkData(name), Holdout(100)) for name in ("swd", "bs"))
+    study = Experiment("p", "P", tuple(CATALOGUE[name] for name in names), tasks, 2)
+    errors = {(task.name, name): [0.1 * k, 0.1 * k] for task in tasks for k, name in enumerate(names)}
+    tables = study_tables(results_of(study, errors))
+    ranked = ["ISBOR", "SVOR", "ISVOR (paper's constraints)"]
+    for name in ("ranks", "wilcoxon"):
+        assert [row[0] for row in rows(tables[name])] == ranked
+        assert tables[name].notes[-1] == "ISVOR is left out: it has the same solution as SVOR."
+    assert [row[0] for row in rows(tables["mae"])] == ["ISBOR", "SVOR", "ISVOR", ranked[-1]]
+    other = replace(study, models=(*study.models[:2], replace(CATALOGUE["isvor"], parameters={"tol": 0.1})))
+    assert other.distinct_models == other.models  # other parameters, perhaps another solution
+
+
+def corrected_p(differences, share):
+    """Nadeau and Bengio's test by its formula."""
+    d = np.asarray(differences)
+    error = math.sqrt((1 / len(d) + share / (1 - share)) * d.var(ddof=1))
+    return 2 * stats.t.cdf(-abs(d.mean()) / error, len(d) - 1)
+
+
+def test_cross_validation_has_corrected_differences():
+    first, second = [0.1, 0.2, 0.15, 0.12, 0.11], [0.5, 0.45, 0.5, 0.4, 0.52]
+    third = [0.12, 0.18, 0.16, LATE, 0.1]
+    errors = {("folds", "a"): first, ("folds", "b"): second, ("folds", "c"): third}
+    tables = study_tables(results_of(experiment(tasks=(FOLDS,), splits=5), errors))
+    assert "wilcoxon" not in tables
+    kept = [0, 1, 2, 4]
+    a_less_b = np.subtract(first, second)
+    a_less_c = np.subtract([first[k] for k in kept], [third[k] for k in kept])
+    b_less_c = np.subtract([second[k] for k in kept], [third[k] for k in kept])
+    assert tables["differences"].header == ("", "MAE", "p-value", "better")
+    assert rows(tables["differences"]) == [
+        (f"{pair}", f"{d.mean():+.3f}", f"{corrected_p(d, 0.2):.2g}", better)
+        for pair, d, better in (
+            ("A less B", a_less_b, "A"),
+            ("A less C", a_less_c, "–"),
+            ("B less C", b_less_c, "C"),
+        )
+    ]
+    assert corrected_p(a_less_b, 0.2) < 0.05 < corrected_p(a_less_c, 0.2)
+    single = {("folds", "a"): [0.1], ("folds", "b"): [0.3], ("folds", "c"): [LATE]}
+    table = study_tables(results_of(experiment(tasks=(FOLDS,), splits=5), single))["differences"]
+    assert rows(table) == [("A less B", "-0.200", "–", "–")]
+
+
+def test_differences_on_several_tasks_name_them_and_use_their_shares():
+    errors = {(task, model): values for task in ("folds", "t1") for model, values in (("a", [0.1, 0.2, 0.3]), ("b", [0.2, 0.25, 0.42]))}  # fmt: skip  # noqa: E501
+    table = study_tables(results_of(experiment(models=(A, B), tasks=(FOLDS, ONE)), errors))["differences"]
+    d = [-0.1, -0.05, -0.12]
+    assert table.header == ("", "data", "MAE", "p-value", "better")
+    assert rows(table) == [
+        ("A less B", "Folds", "-0.090", f"{corrected_p(d, 1 / 5):.2g}", "–"),
+        ("A less B", "Task 1", "-0.090", f"{corrected_p(d, 1 / 3):.2g}", "–"),  # 50 of 150 rows test
+    ]
+
+
+# --- One task, and the paper's -----------------------------------------------------------------------------
+
+
+def test_a_single_task_has_a_summary():
+    errors = {("t1", "a"): [0.4, 0.5, 0.6], ("t1", "b"): [0.2, 0.3, LATE], ("t1", "c"): [LATE] * 3}
+    fit = {"a": [1.0, 1.0, 30.0], "b": [5.0, 6.0, 0.0], "c": [0.0, 0.0, 0.0]}
+    tables = study_tables(
+        results_of(
+            experiment(tasks=(ONE,)),
+            errors,
+            metrics=lambda job: {
+                "mae": errors["t1", job.model.name][job.split],
+                "accuracy": 0.5 if job.model is A else 0.75,
+                "rps": 0.12345,
+            },
+            vectors=lambda job: 4 if job.model is A else None,
+            seconds=lambda job: {"search": 0.25, "fit": fit[job.model.name][job.split]},
+        )
+    )
+    table = tables["summary"]
+    assert (table.title, table.header[1:]) == ("Task 1", ("MAE", "accuracy", "RPS", "log loss", "vectors", "seconds"))  # fmt: skip  # noqa: E501
+    assert rows(table) == [
+        ("A", "0.500 ± 0.100", "0.500", "0.1235", "–", "4.0", "1.25"),
+        ("B [2]", "0.250 ± 0.071", "0.750", "0.1235", "–", "–", "5.75"),
+        ("C [0]", *["–"] * 6),
+    ]
+    assert [entry.mark for entry in table.rows[0]] == ["", "second", "second", "best", "", "best", "best"]
+    assert [entry.mark for entry in table.rows[1]] == ["", "best", "best", "best", "", "", "second"]
+    assert list(tables) == ["summary", "wilcoxon", "unfinished"]
+
+
+def paper_study(splits=3):
+    models = tuple(CATALOGUE[name] for name in ("isbor", "isbor-cv", "svor", "trees"))
+    tasks = tuple(Task(name, name.upper(), BenchmarkData(name), Holdout(100)) for name in ("swd", "bs"))
+    return Experiment("p", "P", models, tasks, splits)
+
+
+def test_our_results_stand_under_the_papers():
+    errors = {
+        ("swd", "isbor"): [0.40, 0.42, 0.44],
+        ("bs", "isbor"): [0.0, 0.0, 0.03],
+        ("swd", "isbor-cv"): [0.43],
+        ("swd", "svor"): [LATE] * 3,
+    }
+    fit = [1.0, 5.0, 2.0]
+    table = study_tables(
+        results_of(
+            paper_study(),
+            errors,
+            vectors=lambda job: 10 + job.split,
+            seconds=lambda job: {"search": 99.0, "fit": fit[job.split]},
+        )
+    )["paper"]
+    assert table.header == ("", "", "SWD", "BS")
+    assert rows(table) == [
+        ("MAE", "SVOR, paper", "0.41 ± 0.03", "0.00 ± 0.00"),
+        ("MAE", "SVOR", "–", "–"),
+        ("MAE", "ISBOR, paper", "0.43 ± 0.02", "0.02 ± 0.01"),
+        ("MAE", "ISBOR (one width, CV)", "0.43 [1]", "–"),
+        ("MAE", "ISBOR", "0.42 ± 0.02", "0.01 ± 0.02"),
+        ("vectors", "SVOR, paper", "718.9", "60.2"),
+        ("vectors", "SVOR", "–", "–"),
+        ("vectors", "ISBOR, paper", "58.5", "17"),
+        ("vectors", "ISBOR (one width, CV)", "10.0 [1]", "–"),
+        ("vectors", "ISBOR", "11.0", "11.0"),
+        ("seconds", "SVOR, paper", "0.83", "0.08"),
+        ("seconds", "SVOR", "–", "–"),
+        ("seconds", "ISBOR, paper", "1.35", "0.64"),
+        ("seconds", "ISBOR (one width, CV)", "1.00 [1]", "–"),
+        ("seconds", "ISBOR", "2.00", "2.00"),
+    ]
+    assert "in the paper: SWD 100 and 750, BS 100 and 468. The paper has 20 splits; here" in table.notes[1]
+    assert "SVOR 24/7/4" in table.notes[2]
+    assert "ISBOR 17/10/8." in table.notes[2]
+
+
+def test_other_data_do_not_stand_beside_the_paper():
+    sizes = tuple(Task(f"bs-{n}", f"BS {n}", BenchmarkData("bs"), Holdout(n)) for n in (50, 100))
+    for study, errors in (
+        (experiment(tasks=(replace(ONE, name="bs"),)), {("bs", "a"): [0.1]}),
+        (replace(paper_study(), tasks=sizes), {("bs-50", "svor"): [0.1]}),
+        (paper_study().only(["trees"]), {("bs", "trees"): [0.1]}),
+    ):
+        assert "paper" not in study_tables(results_of(study, errors))
