@@ -191,8 +191,9 @@ def learn_table(
     estimator : BaseEstimator
     X : data frame (pandas, polars, pyarrow, modin) or array-like of shape (n, d)
     missing : {"auto", "indicator", "error"}
-        What to do with missing cells (NaN, None, null): "indicator" encodes them, "error" refuses them, and
-        "auto" encodes them in data frames and refuses them in arrays. Infinite numbers are always refused.
+        What to do with missing cells (NaN, None, null, masked): "indicator" encodes them, "error" refuses
+        them, and "auto" encodes them in data frames and refuses them in arrays. Infinite numbers are always
+        refused.
     weight : (n,), not negative
         Of the rows; 1 by default.
 
@@ -269,6 +270,8 @@ def _warn_of_identifier(levels: tuple[Level, ...] | None, n_rows: int, where: st
 
 def _numeric_cells(estimator: BaseEstimator, X: object, *, reset: bool) -> FloatArray:
     try:
+        if isinstance(X, np.ma.MaskedArray):
+            X = np.ma.filled(X.astype(np.float64), np.nan)  # scikit-learn would drop the mask
         checked: FloatArray = validate_data(
             estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, order="C"
         )
