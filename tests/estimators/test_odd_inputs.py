@@ -6,11 +6,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from isbor import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR
 from isbor.estimators.linear import OrderedProbit
+from isbor.metrics import accuracy
 
 SYSTEMS = [GPOR(gamma=0.3), ISBOR(gamma=0.3), ISVOR(), KDLOR(), SBOR(gamma=0.3), SVOR(), OrderedProbit()]
 every_system = pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: type(system).__name__)
@@ -92,3 +93,20 @@ def test_masked_arrays_without_masked_values_are_arrays(system):
     expected = clone(system).fit(X, y, sample_weight=weight)
     assert_array_equal(model.predict_proba(np.ma.array(X)), expected.predict_proba(X))
     assert type(model.classes_) is np.ndarray
+
+
+# Subnormal numbers
+
+
+@every_system
+@pytest.mark.parametrize("unit", [1e-300, 1e-308, 1e-310, 1e-319])
+def test_a_column_of_tiny_numbers_is_as_good_as_any(system, unit):
+    X, y, _ = draw_table()
+    X_tiny = X * [unit, 1.0]
+    model = clone(system).fit(X_tiny, y)
+    expected = clone(system).fit(X, y)
+    assert accuracy(y, model.predict(X_tiny)) >= accuracy(y, expected.predict(X)) - 0.05
+    far = np.array([[1e300, 0.0], [-1e300, 0.0]])
+    assert np.all(model.predict_proba(far) >= 0.0)
+    if isinstance(system, OrderedProbit):  # of which the order of rows is no part
+        assert_allclose(model.predict_proba(X_tiny), expected.predict_proba(X), atol=1e-3)
