@@ -285,6 +285,7 @@ def test_probabilities_are_checked(metric):
         ([0.0, 0.0], r"minimum 0 and sum 0"),
         ([1.0, np.nan], r"minimum nan"),
         ([1.0, np.inf], r"sum inf"),
+        (np.ma.array([1, 2], mask=[False, True]), r"minimum nan"),
     ],
 )
 def test_weights_are_checked(weight, message):
