@@ -193,9 +193,9 @@ def learn_table(
     estimator : BaseEstimator
     X : data frame (pandas, polars, pyarrow, modin) or array-like of shape (n, d)
     missing : {"auto", "indicator", "error"}
-        How to treat missing cells (NaN, None, null, masked). "indicator" encodes them. "error" raises an error.
-        "auto" encodes them in data frames and raises an error for arrays. Infinite numbers always raise an
-        error.
+        How to treat missing cells (NaN, None, null, masked). "indicator" encodes them. "error" raises an
+        error. "auto" encodes them in data frames and raises an error for arrays. Infinite numbers always
+        raise an error.
     weight : (n,), nonnegative
         Weights of the rows; 1 by default.
 
