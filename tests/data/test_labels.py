@@ -299,20 +299,18 @@ def test_a_million_integers_are_quick():
     ids=lambda y: f"{type(y).__module__}.{type(y).__name__}-{getattr(y, 'dtype', '')}",
 )
 def test_missing_labels_are_counted_and_placed(y):
-    with pytest.raises(ValueError, match=r"Input y contains NaN\. Found 2 of 4 labels \(first: row 2"):
+    with pytest.raises(ValueError, match=r"Input y contains NaN\. 2 of 4 labels are missing .* row 2"):
         encode_labels(y)
 
 
 def test_infinite_labels_are_counted_and_placed():
-    wanted = r"Input y contains infinity or a value too large for dtype\('float64'\)\. Found 1 of 3 .*row 1"
+    wanted = r"Input y contains infinity or a value too large for dtype\('float64'\)\. 1 of 3 .*row 1"
     with pytest.raises(ValueError, match=wanted):
         encode_labels([1.0, -np.inf, 2.0])
 
 
 def test_continuous_labels_are_refused_with_an_example():
-    wanted = (
-        r"^Unknown label type: continuous\. y holds 2 of 3 labels \(first: row 1.*not whole \(0\.25\).*qcut"
-    )
+    wanted = r"^Unknown label type: continuous\. In y 2 of 3 .* fractions, such as 0\.25, .* row 1, .*qcut"
     with pytest.raises(ValueError, match=wanted):
         encode_labels(np.array([1.0, 0.25, 0.5]))
 
@@ -324,7 +322,7 @@ def test_absent_labels_are_refused():
 
 @pytest.mark.parametrize("y", [[], np.array([], dtype=int), pl.Series([], dtype=pl.Enum(LEVELS))], ids=type)
 def test_empty_labels_are_refused(y):
-    with pytest.raises(ValueError, match="y is empty: it holds 0 labels"):
+    with pytest.raises(ValueError, match="y is empty; labels are needed"):
         encode_labels(y)
 
 
@@ -361,14 +359,14 @@ def test_sparse_labels_are_refused():
     [
         (["a"], r"classes holds 1 label \['a'\]; at least 2 are needed"),
         ([], "classes is empty"),
-        (["a", "b", "a", "b", "c"], r"classes repeats \['a', 'b'\]"),
+        (["a", "b", "a", "b", "c"], r"classes holds \['a', 'b'\] more than once"),
         ({"a", "b"}, "classes must be a sequence of labels, lowest first; got set"),
         ("ab", "classes must be a sequence of labels, lowest first; got str 'ab'"),
         (3, "classes must be a sequence"),
         ([["a", "b"]], "classes must be a sequence"),
         (["a", None], "Input classes contains NaN"),
         (["a", "c"], r"1 label\(s\) not in classes: \['b'\]. classes is \['a', 'c'\]"),
-        ([1, 2], r"y holds string labels, such as \['a'\], but classes holds number labels, \[1, 2\]"),
+        ([1, 2], r"y holds strings, such as 'a', but classes holds numbers, \[1, 2\]; the same type"),
     ],
 )
 def test_bad_classes_are_refused(classes, wanted):
@@ -380,7 +378,7 @@ def test_bad_classes_are_refused(classes, wanted):
     ("y", "classes"), [([1, 2], ["1", "2"]), ([0, 1], [False, True]), ([True, False], [0, 1])]
 )
 def test_labels_of_another_type_are_refused(y, classes):
-    with pytest.raises(ValueError, match="Bring both to one type"):
+    with pytest.raises(ValueError, match="Convert y or classes"):
         rank_labels(y, classes)
 
 
@@ -414,7 +412,7 @@ def test_union_refuses_a_label_without_a_place(classes, y):
 
 
 def test_union_refuses_labels_of_another_type():
-    with pytest.raises(ValueError, match="y holds string labels"):
+    with pytest.raises(ValueError, match="y holds strings"):
         ordered_union([1, 2], ["a"])
 
 
