@@ -350,7 +350,7 @@ def test_a_cache_that_cannot_be_written_costs_only_the_cache(no_files, monkeypat
     found = Bunch(data=np.ones((8192, 8)), target=np.arange(8192.0), feature_names=list("abcdefgh"))
     monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: found)
     assert load_benchmark("bank").data.shape == (8192, 8)
-    assert "could not be kept in the cache" in caplog.text
+    assert "could not be stored in the cache" in caplog.text
 
 
 def test_a_failed_write_leaves_nothing_behind(no_files, monkeypatch):

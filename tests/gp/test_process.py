@@ -91,7 +91,7 @@ def test_laplace_is_the_shared_posterior_with_thresholds_held_fixed(amplitude):
         precision[n:], precision[:, n:] = 0.0, 0.0
         return replace(free, gradient=gradient, precision=precision, held_precision=1.0)
 
-    mode = find_mode(held, np.ones(len(rows)), np.zeros(len(rows)), CUTS, tolerance=1e-20)
+    mode = find_mode(held, np.ones(len(rows)), np.zeros(len(rows)), CUTS, tol=1e-20)
     evidence = laplace(gram, rows, CUTS)
     assert_allclose(gram @ evidence.posterior.coef, phi @ mode.weights, atol=1e-6)
     # There the evidence has the thresholds' prior in it.
