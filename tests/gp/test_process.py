@@ -7,17 +7,15 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
 
-from isbor._core.parallel import Workers
 from isbor.data.rows import Scaling, TrainingRows
 from isbor.gp.ep import expectation_propagation
 from isbor.gp.hyperparameters import ProcessSettings, _Coordinates, fit_process
 from isbor.gp.laplace import laplace
 from isbor.gp.process import Covariance, Process
-from isbor.inference.expansion import expand, streamed
 from isbor.inference.mode import find_mode, log_evidence
 from isbor.model.likelihood import edges, ordinal_probit
 from tests.oracles import dense
-from tests.problems import small_rows
+from tests.problems import expanded, small_rows
 
 CUTS = np.array([-0.6, 0.3, 1.1])
 INFERENCES = pytest.mark.parametrize("infer", [laplace, expectation_propagation], ids=["laplace", "ep"])
@@ -25,11 +23,9 @@ INFERENCES = pytest.mark.parametrize("infer", [laplace, expectation_propagation]
 
 def rows_of(X, y, weight=None):
     n = len(y)
-    weight = np.ones(n) if weight is None else weight
-    return TrainingRows(np.asarray(X, float), np.asarray(y), weight, np.arange(n))
-
-
-# --- The covariance ----------------------------------------------------------------------------------------
+    return TrainingRows(
+        np.asarray(X, float), np.asarray(y), np.ones(n) if weight is None else weight, np.arange(n)
+    )
 
 
 def test_covariance_is_its_formula():
@@ -62,9 +58,6 @@ def test_covariance_gradient():
     assert_allclose(np.append(amplitude, scales), dense.gradient(value, p), rtol=1e-7)
 
 
-# --- Laplace's approximation -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("amplitude", [0.5, 3.0, 20.0])
 def test_laplace_is_the_shared_posterior_with_thresholds_held_fixed(amplitude):
     """Weights of the columns of chol(K) with prior precision 1 are the same model."""
@@ -83,9 +76,7 @@ def test_laplace_is_the_shared_posterior_with_thresholds_held_fixed(amplitude):
 
     def held(w, b):
         """Thresholds without pull or coupling, and with unit prior precision."""
-        with Workers(1) as workers:
-            free = expand(rows, streamed(rows, Columns()), w, b, workers)
-        n = len(w)
+        free, n = expanded(rows, Columns(), w, b), len(w)
         gradient, precision = free.gradient.copy(), free.precision.copy()
         gradient[n:] = b
         precision[n:], precision[:, n:] = 0.0, 0.0
@@ -98,13 +89,18 @@ def test_laplace_is_the_shared_posterior_with_thresholds_held_fixed(amplitude):
     assert_allclose(evidence.log_evidence, log_evidence(mode) + 0.5 * CUTS @ CUTS, rtol=1e-8)
 
 
-def test_a_start_elsewhere_leads_to_the_same_mode():
+@pytest.mark.parametrize(
+    ("infer", "amplitude", "cuts", "atol", "score_atol"),
+    [(laplace, 100.0, 50 * CUTS, 1e-6, 1e-5), (expectation_propagation, 30.0, 20 * CUTS, 1e-8, 1e-4)],
+)
+def test_a_start_elsewhere_leads_to_the_same_posterior(infer, amplitude, cuts, atol, score_atol):
     rows = small_rows(n=40, noise=0.05)
-    narrow, wide = (Covariance(a, np.full(2, theta)).gram(rows.X) for a, theta in ((1.0, 5.0), (100.0, 0.1)))
-    cold = laplace(wide, rows, 50 * CUTS)
-    warm = laplace(wide, rows, 50 * CUTS, laplace(narrow, rows, CUTS).posterior)
-    assert_allclose(warm.log_evidence, cold.log_evidence, atol=1e-6)
-    assert_allclose(wide @ warm.posterior.coef, wide @ cold.posterior.coef, atol=1e-5)
+    narrow = Covariance(1.0, np.full(2, 5.0)).gram(rows.X)
+    wide = Covariance(amplitude, np.full(2, 0.1)).gram(rows.X)
+    cold, warm = infer(wide, rows, cuts), infer(wide, rows, cuts, infer(narrow, rows, CUTS).posterior)
+    assert_allclose(warm.log_evidence, cold.log_evidence, atol=atol)
+    assert_allclose(wide @ warm.posterior.coef, wide @ cold.posterior.coef, atol=score_atol)
+    assert_allclose(warm.posterior.precision, cold.posterior.precision, atol=1e-6)
 
 
 def test_equal_rows_are_one_score():
@@ -143,9 +139,6 @@ def test_order_of_rows_does_not_matter(infer):
     assert_allclose(two.posterior.coef, one.posterior.coef[order], atol=1e-6)
 
 
-# --- Gradients of both evidences ---------------------------------------------------------------------------
-
-
 @INFERENCES
 @pytest.mark.parametrize("ard", [False, True])
 @pytest.mark.parametrize("amplitude", [0.3, 3.0, 30.0])
@@ -165,9 +158,6 @@ def test_the_gradient_is_that_of_the_log_evidence(infer, ard, amplitude):
     gradient = coordinates.gradient(point, *by_kernel, evidence.by_thresholds)
     expected = dense.gradient(lambda p: evidence_at(p).log_evidence, point, step=1e-4)
     assert_allclose(gradient, expected, rtol=1e-5, atol=1e-5)
-
-
-# --- Predictions -------------------------------------------------------------------------------------------
 
 
 @INFERENCES
@@ -191,9 +181,6 @@ def test_predictions_are_the_conditional_gaussian(infer):
     # Far from all rows nothing is known.
     far = latent.latent(np.full((1, 2), 1e100))
     assert_allclose([far.mean[0], far.variance[0]], [0.0, 4.0])
-
-
-# --- The parameters ----------------------------------------------------------------------------------------
 
 
 @INFERENCES
