@@ -226,26 +226,6 @@ def test_tasks_that_agree_are_as_sure_as_chance_allows():
     assert (alike.mean_ranks, alike.statistic, alike.p_value) == ((2.0, 2.0, 2.0), 0.0, 1.0)
 
 
-@given(
-    st.lists(st.lists(st.integers(0, 2), min_size=3, max_size=3), min_size=2, max_size=3),
-)
-@settings(max_examples=30, deadline=None)
-def test_no_p_value_is_below_all_that_rearranged_ranks_can_have(values):
-    ranks = [stats.rankdata(row) for row in values]
-    arrangements = [np.array(rows) for rows in product(*(sorted(set(orders(row))) for row in ranks))]
-    spread = np.array([np.sum(rows.sum(axis=0) ** 2) for rows in arrangements])
-    best_possible = np.mean(spread >= spread.max() - 1e-9)
-    found = friedman(table_of(values), MODELS).p_value
-    assert found <= 1.0
-    if len({tuple(sorted(row)) for row in ranks}) == 1 and spread.max() > 0:
-        assert found >= best_possible - 1e-12
-
-
-def orders(row):
-    a, b, c = row
-    return [(a, b, c), (a, c, b), (b, a, c), (b, c, a), (c, a, b), (c, b, a)]
-
-
 def test_unfinished_models_share_the_last_ranks():
     late = math.nan
     errors = errors_on("t", a=[5.0, 5.0], b=[0.1, late], c=[late, late]) | table_of([(0.1, 0.2, 0.2)])

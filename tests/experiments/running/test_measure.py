@@ -102,13 +102,6 @@ class Shares(ClassifierMixin, BaseEstimator):
         return np.tile(self._shares, (len(X), 1))
 
 
-class Broken(Watched):
-    """Cannot be fitted."""
-
-    def fit(self, X, y):
-        raise ArithmeticError("nothing adds up")
-
-
 def model_of(estimator, **facts):
     return Model("m", "M", f"{__name__}:{estimator.__name__}", **facts)
 
@@ -371,12 +364,3 @@ def test_numpy_numbers_in_a_grid_can_be_recorded():
     found = measure(job(model_of(Watched, grid={"label": np.arange(1, 4)})))
     assert Record.from_json(found.to_json()) == found
     assert type(found.parameters["label"]) is int
-
-
-def test_errors_of_a_model_are_raised():
-    for broken in (
-        model_of(Broken),
-        model_of(Watched, grid={"label": [1]}, searched_by=f"{__name__}:Broken"),
-    ):
-        with pytest.raises(ArithmeticError, match="nothing adds up"):
-            measure(job(broken))

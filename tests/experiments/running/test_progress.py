@@ -95,19 +95,6 @@ def test_in_a_terminal_there_is_a_table():
     assert not any("split 1" in line for line in picture)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(29.0, "about 87 s left"), (40.0, "about 2 min left"), (2400.0, "about 2.0 h left")],
-)
-def test_the_time_left_in_words(seconds, words):
-    study = experiment(models=(A,), tasks=(ONE,), splits=4)
-    first = study.jobs()[0]
-    screen = console(force_terminal=True)
-    with LiveProgress(study, {}, 1, screen) as progress:
-        progress.ended(first, replace(record_of(first, 0.1), seconds={"total": seconds}))
-    assert any(line.endswith(words) for line in shown(screen))
-
-
 def test_jobs_may_start_and_end_while_the_table_is_drawn():
     study = experiment(models=(A,), tasks=(ONE,), splits=200)
     progress = LiveProgress(study, {}, 1, console(force_terminal=True))
