@@ -7,27 +7,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from isbor.plots import CalibrationDisplay, LatentDisplay, RelevanceDisplay
+from isbor.plots import CalibrationDisplay, RelevanceDisplay
+from tests.plots.samples import of_bands
 
 LONG = ["$5 to $10 a day, all meals included", "more", "a good deal more than anybody has asked for, or $99"]
 
 
 def latent():
-    xx, yy = np.meshgrid(np.linspace(0, 1, 30), np.linspace(0, 1, 30))
-    return LatentDisplay(
-        xx=xx,
-        yy=yy,
-        score=xx + yy,
-        thresholds=np.array([0.7, 1.3]),
-        classes=np.array(LONG),
-        vectors=np.array([[0.2, 0.2], [0.9, 0.8]]),
-        vectors_name="relevance vectors",
-        coef=np.array([-2.0, 1.0]),
-        feature_names=[LONG[0], 3 * LONG[2]],
-        rows=np.array([[0.1, 0.5], [0.4, 0.5]]),
-        codes=np.array([0, 1]),
-        note="Others at their mean: " + ", ".join(LONG) + "\n$7 row(s)",
-    )
+    display = of_bands(LONG)
+    display.feature_names = [LONG[0], 3 * LONG[2]]
+    display.note = "Others at their mean: " + ", ".join(LONG) + "\n$7 row(s)"
+    return display
 
 
 def calibration():
@@ -43,8 +33,10 @@ def relevance():
 displays = pytest.mark.parametrize("make", [latent, calibration, relevance])
 
 
-def assert_inside(figure):
-    """Everything that is drawn, as matplotlib measures it, lies inside the figure."""
+@displays
+def test_nothing_is_cut_off_whatever_the_names(make):
+    """Dollars are dollars, not mathematics."""
+    figure = make().plot().figure_
     figure.canvas.draw()
     drawn, page = figure.get_tightbbox(), figure.bbox_inches
     assert page.x0 <= drawn.x0 < drawn.x1 <= page.x1
@@ -52,18 +44,10 @@ def assert_inside(figure):
 
 
 @displays
-def test_nothing_is_cut_off_whatever_the_names(make):
-    """Dollars are dollars, not mathematics."""
-    display = make()
-    assert_inside(display.plot().figure_)
-
-
-@displays
-@pytest.mark.parametrize("layout", [None, "constrained"])
-def test_given_axes_are_used_and_no_other_figure_is_made(make, layout):
+def test_given_axes_are_used_and_no_other_figure_is_made(make):
     display = make()
     plt.close("all")
-    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5), layout=layout)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5))
     assert display.plot(ax=right) is display
     assert display.ax_ is right
     assert display.figure_ is figure

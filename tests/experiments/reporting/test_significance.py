@@ -140,21 +140,8 @@ def test_differences_by_rounding_are_ties():
     """0.3 − 0.2 and 0.2 − 0.1 differ in the last bit; 0.1 + 0.2 and 0.3 too."""
     (test,) = pair_tests(errors_on("t", a=[0.3, 0.1, 0.1 + 0.2], b=[0.2, 0.2, 0.3]), ["a", "b"])
     assert test.p_value == 1.0
-    assert friedman(
-        errors_on("t", a=[0.1, 0.2], b=[0.3, 0.0]) | table_of([(1, 2)], "ab"), "ab"
-    ).mean_ranks == (
-        1.25,
-        1.75,
-    )
-
-
-@settings(max_examples=50, deadline=None)
-@given(some_errors())
-def test_wins_are_the_losses_of_others(errors):
-    tallies = tallied(errors, MODELS, level=1.0)
-    assert sum(tally.wins for tally in tallies.values()) == sum(tally.losses for tally in tallies.values())
-    for tally in tallies.values():
-        assert tally.wins + tally.draws + tally.losses == len(errors) * (len(MODELS) - 1)
+    errors = errors_on("t", a=[0.1, 0.2], b=[0.3, 0.0]) | table_of([(1, 2)], "ab")
+    assert friedman(errors, "ab").mean_ranks == (1.25, 1.75)
 
 
 @settings(max_examples=50, deadline=None)
@@ -165,7 +152,9 @@ def test_neither_the_order_of_models_nor_a_harder_task_matters(errors, order, co
         model: {split: error + constant for split, error in by_split.items()}
         for model, by_split in errors["task 0"].items()
     }
-    assert tallied(errors, order, level=1.0) == tallied(errors, level=1.0) == tallied(harder, level=1.0)
+    tallies = tallied(errors, level=1.0)
+    assert tallied(errors, order, level=1.0) == tallies == tallied(harder, level=1.0)
+    assert sum(tally.wins for tally in tallies.values()) == sum(tally.losses for tally in tallies.values())
     if n_ranked(errors) < 2:
         return
     result, permuted = friedman(errors, MODELS), friedman(errors, order)
@@ -247,9 +236,7 @@ def test_quantiles_are_those_of_demsar():
 @pytest.mark.parametrize(
     ("ranks", "groups"),
     [
-        ((1.0, 2.0, 3.5, 4.0), (("a", "b"), ("c", "d"))),
         ((4.0, 1.0, 2.5, 2.0), (("b", "d"), ("d", "c"))),
-        ((1.0, 2.0, 3.0, 4.0), (("a", "b"), ("b", "c"), ("c", "d"))),
         ((1.0, 3.0, 5.0, 7.0), ()),
         ((2.5, 2.5, 2.5, 2.5), (("a", "b", "c", "d"),)),
     ],
