@@ -38,15 +38,9 @@ def test_the_seed_decides_everything_but_the_seconds_and_nothing_is_printed(foun
     assert capfd.readouterr() == ("", "")
 
 
-def test_labels_are_medians(found):
+def test_labels_are_medians():
     proba = np.array([[0.5, 0.5, 0, 0, 0], [0.2, 0.2, 0.2, 0.2, 0.2], [0.4, 0.05, 0, 0, 0.55]])
     assert_array_equal(demo._median_labels(proba), [1, 3, 5])
-    X, _ = make_saddle(500, random_state=3)
-    proba = found.model.predict_proba(X)
-    # Lapses may move the median where it is a toss-up.
-    tossed = np.abs(proba.cumsum(axis=1) - 0.5).min(axis=1) <= 1 / 300
-    assert tossed.mean() < 0.02
-    assert_array_equal(demo._median_labels(proba)[~tossed], found.model.predict(X)[~tossed])
 
 
 @pytest.mark.parametrize(

@@ -245,6 +245,7 @@ def test_models_are_compared_on_a_users_table(grades):
         (["grades.csv", "--target", "grade"], "are text .high, low, mid. of unknown order"),
         (["grades.csv", "--target", "grade", "--order", "low"], "--order is low; at least 2 different"),
         (["grades.csv", "--target", "level", "--folds", "40"], "fewer than the 40 folds"),
+        (["grades.csv", "--target", "level", "--folds", "1"], "--folds is 1; at least 2 are needed"),
         (["grades.csv"], "Missing option '--target'"),
     ],
 )

@@ -231,32 +231,30 @@ def test_the_legend_names_the_thresholds(display):
 # --- Errors -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("y", "proba", "message"),
-    [
-        (["low", "high"], [[0.5, 0.5]] * 2, r"strings, whose order must be given\. Pass\n    classes="),
-        ([1, 2, 3], [[0.5, 0.5]] * 3, r"shape \(3, 2\).*3 class\(es\) \[1, 2, 3\], \(3, 3\) is.*classes="),
-        ([0, 1], [[0.5, 0.5], [0.5, 0.6]], "row sums from 1 to 1.1.*Pass the output of predict_proba"),
-        ([0, 1], [[0.5, 0.5], [np.nan, 1.0]], "minimum nan"),
-        ([1, 1], [[1.0], [1.0]], "proba has 1 column.*at least 2 classes are needed"),
-    ],
-)
-def test_bad_labels_and_probabilities_are_refused(y, proba, message):
-    with pytest.raises(ValueError, match=message):
-        CalibrationDisplay.from_predictions(y, proba)
+HALVES = [[0.5, 0.5]] * 2
 
 
 @pytest.mark.parametrize(
-    ("option", "message"),
+    ("y", "proba", "option", "message"),
     [
-        ({"n_bins": 0}, "n_bins is 0; a whole number, at least 1"),
-        ({"confidence": 95}, "confidence is 95; a number between 0 and 1"),
-        ({"thresholds": "all"}, """thresholds is 'all'; "each" .* "pooled" .* or "auto" is needed"""),
+        (["low", "high"], HALVES, {}, r"strings, whose order must be given\. Pass\n    classes="),
+        (
+            [1, 2, 3],
+            [[0.5, 0.5]] * 3,
+            {},
+            r"shape \(3, 2\).*3 class\(es\) \[1, 2, 3\], \(3, 3\) is.*classes=",
+        ),
+        ([0, 1], [[0.5, 0.5], [0.5, 0.6]], {}, "row sums from 1 to 1.1.*Pass the output of predict_proba"),
+        ([0, 1], [[0.5, 0.5], [np.nan, 1.0]], {}, "minimum nan"),
+        ([1, 1], [[1.0], [1.0]], {}, "proba has 1 column.*at least 2 classes are needed"),
+        ([0, 1], HALVES, {"n_bins": 0}, "n_bins is 0; a whole number, at least 1"),
+        ([0, 1], HALVES, {"confidence": 95}, "confidence is 95; a number between 0 and 1"),
+        ([0, 1], HALVES, {"thresholds": "all"}, """is 'all'; "each" .* "pooled" .* or "auto" is needed"""),
     ],
 )
-def test_options_are_checked(option, message):
+def test_bad_labels_probabilities_and_options_are_refused(y, proba, option, message):
     with pytest.raises(ValueError, match=message):
-        CalibrationDisplay.from_predictions([0, 1], [[0.5, 0.5]] * 2, **option)
+        CalibrationDisplay.from_predictions(y, proba, **option)
 
 
 def test_a_fitted_classifier_of_the_same_classes_is_needed(moods):

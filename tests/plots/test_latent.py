@@ -92,21 +92,6 @@ def test_the_features_that_matter_most_are_shown(other, wide):
     assert (names.ax_.get_xlabel(), names.ax_.get_ylabel()) == ("east", "north")
 
 
-def test_other_features_are_held_at_their_means(wide):
-    X, y = wide
-    fitted = ISBOR(gamma=0.05, patience=0).fit(X, y)
-    display = LatentDisplay.from_estimator(fitted, X, features=(3, 0), grid_resolution=9)
-    points = pd.DataFrame([X.mean()] * 81)
-    points["east"], points["north"] = display.xx.ravel(), display.yy.ravel()
-    assert_allclose(display.score.ravel(), fitted.latent(points), rtol=1e-12)
-    assert_array_equal(display.vectors, fitted.relevance_vectors_[:, [3, 0]])
-    # A column that is constant is not mentioned.
-    u, v = X["u"].mean(), X["v"].mean()
-    assert display.legend_.get_title().get_text() == f"Others at their mean: u={u:.3g}, v={v:.3g}"
-    shown = LatentDisplay.from_estimator(fitted, X, features=("c", "u"), grid_resolution=9)
-    assert shown.xx.min() < 3.0 < shown.xx.max()
-
-
 @pytest.mark.parametrize(
     "other",
     [ISBOR(basis="mixed", n_members=1), ISBOR(basis="rbf"), GPOR(gamma=0.2), KDLOR(), OrderedProbit()],

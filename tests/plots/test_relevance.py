@@ -56,17 +56,6 @@ def test_without_relevance_a_sentence_is_drawn():
     assert display.note_.get_text() == "The model has no basis function:\nno feature is relevant."
 
 
-def test_names_and_numbers_do_not_overlap():
-    relevance = np.random.default_rng(1).dirichlet(np.ones(60))
-    display = RelevanceDisplay.from_values(relevance, [12 * "long " + str(j) for j in range(60)])
-    display.figure_.canvas.draw()
-    names = [text.get_window_extent() for text in display.ax_.get_yticklabels()]
-    numbers = [text.get_window_extent() for text in display.labels_]
-    assert all(below.y1 < above.y0 for above, below in zip(names[:-1], names[1:], strict=True))
-    assert all(name.x1 < number.x0 for name, number in zip(names, numbers, strict=True))
-    assert names_on_the_axis(display)[0].endswith(f"long {np.argmax(relevance)}")
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -238,6 +238,10 @@ def models(text):
     return MINIMAL.replace('["isbor"]', text)
 
 
+def of_file(entries):
+    return f'name = "m"\nmodels = ["isbor"]\n[[tasks]]\nfile = {entries}'
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -253,38 +257,18 @@ def models(text):
         (MINIMAL + '[[tasks]]\ndata = "bs"', r"\[\[tasks\]\] number 2: 'train' is missing"),
         (MINIMAL + '[[tasks]]\ndata = "bs"\nfolds = 2\ntrain = 9', "number 2: unknown entry 'train'"),
         ('tasks = [3]\nname = "m"\nmodels = ["isbor"]', r"\[\[tasks\]\] number 1 is 3; a table is needed"),
+        (of_file('"none.csv"\ntarget = "y"\nfolds = 2'), r"There is no file '.*none\.csv'"),
+        (of_file('"a.csv"\nfolds = 2'), "number 1: 'target' is missing"),
+        (of_file('"a.csv"\ntarget = "y"\norder = ["b"]'), "'order' names b; at least 2 different labels"),
+        (QUICK, r"mine\.toml has no \[quick\] section; run it without --quick"),
+        (QUICK + "trains = [9]", r"\[quick\]: unknown entry 'trains'\. Did you mean 'train'"),
+        (QUICK + 'train = ["x"]', r"\[quick\]: 'train' is \['x'\]; a list of integers is needed"),
     ],
 )  # fmt: skip
-def test_a_mistake_in_a_description_is_explained(text, message):
-    with pytest.raises(ValueError, match=message):
-        read(text)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ("", r"mine\.toml has no \[quick\] section; run it without --quick"),
-        ("trains = [9]", r"\[quick\]: unknown entry 'trains'\. Did you mean 'train'"),
-        ('train = ["x"]', r"\[quick\]: 'train' is \['x'\]; a list of integers is needed"),
-    ],
-)
-def test_a_mistake_in_the_quick_version_is_explained(changes, message):
-    with pytest.raises(ValueError, match=message):
-        read(QUICK + changes, quick=True)
-
-
-@pytest.mark.parametrize(
-    ("entries", "message"),
-    [
-        ('file = "none.csv"\ntarget = "y"\nfolds = 2', r"There is no file '.*none\.csv'"),
-        ('file = "a.csv"\nfolds = 2', r"number 1: 'target' is missing"),
-        ('file = "a.csv"\ntarget = "y"\norder = ["b"]', "'order' names b; at least 2 different labels"),
-    ],
-)
-def test_a_mistake_about_a_file_is_explained(tmp_path, entries, message):
+def test_a_mistake_in_a_description_is_explained(text, message, tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n1,b\n")
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        read(f'name = "m"\nmodels = ["isbor"]\n[[tasks]]\n{entries}', directory=tmp_path)
+        read(text, directory=tmp_path, quick="[quick]" in text)
 
 
 def test_the_example_in_the_guide_can_be_read(tmp_path):

@@ -1,7 +1,6 @@
 """Figures: that they show the numbers, that texts do not overlap, and that files are reproducible."""
 
 import itertools
-import sys
 import xml.etree.ElementTree as ET
 
 import matplotlib
@@ -230,9 +229,3 @@ def test_files_open_and_are_the_same_each_time(kind, tmp_path):
     assert (png.read_bytes(), svg.read_bytes()) == first
     assert 0.01 < np.mean(plt.imread(png)[..., :3].min(axis=2) < 0.9) < 0.5
     assert ET.fromstring(first[1]).tag.endswith("svg")
-
-
-def test_without_matplotlib_it_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'pip install "isbor\[plots\]"'):
-        likelihood_figure()

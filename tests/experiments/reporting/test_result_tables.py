@@ -98,19 +98,6 @@ def test_the_best_and_the_second_are_marked():
     assert mark_best([math.nan, 2.0], ["nan", "2"]) == [Entry("–"), Entry("2", "best")]
 
 
-@given(st.lists(st.floats(-1, 1), min_size=1, max_size=8))
-def test_no_unmarked_value_is_shown_better_than_a_marked_one(values):
-    shown = [number(value, 1) for value in values]
-    best = min(map(float, shown))
-    found = marks(values, shown)
-    assert [mark == "best" for mark in found] == [float(text) == best for text in shown]
-    if found.count("best") == 1 and len(values) > 1:
-        second = min(float(text) for text in shown if float(text) != best)
-        assert [mark == "second" for mark in found] == [float(text) == second for text in shown]
-    else:
-        assert "second" not in found
-
-
 def test_numbers_as_text():
     assert mean_and_deviation([0.41, 0.43, 0.45], 2) == "0.43 ± 0.02"
     assert mean_and_deviation([0.4321], 3) == "0.432"

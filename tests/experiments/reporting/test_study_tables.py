@@ -100,21 +100,6 @@ def test_notes_and_rows_are_only_about_what_there_is():
     assert rows(one)[0] == ("A", "0.100", "0.100")
 
 
-@pytest.mark.parametrize(
-    ("seconds", "note"),
-    [
-        ((5400.0, 5400.0), "–: no result within 1.5 h and 8 GB, search included."),
-        ((10.0, 11.0), "–: no result within the limits in the table of unfinished runs."),
-    ],
-)
-def test_a_dash_is_explained_by_the_limits(seconds, note):
-    late = same(0.1, 2) | {("t2", "a"): [LATE, LATE]}
-    results = results_of(
-        experiment(splits=2), late, limits=lambda job: {"seconds": seconds[job.split], "memory": 8.0}
-    )
-    assert study_tables(results)["mae"].notes[-1] == note
-
-
 def test_times_are_medians_and_other_quantities_means():
     fit = {"a": [1.0, 1.0, 10.0], "b": [2.0, 2.0, 2.0], "c": [3.0, 0.1, 30.0]}
     search = {"a": [9.0, 9.0, 0.0], "b": [0.0, 0.0, 0.0], "c": [0.0, 0.2, 0.0]}
