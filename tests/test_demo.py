@@ -20,8 +20,6 @@ def test_numbers_are_sane(found):
         assert 0 < outcome.mae < 4
         assert 0 < outcome.rps < 1
         assert 1 - outcome.mae <= outcome.accuracy <= 1 - outcome.mae / 4
-    assert found.isbor.mae < found.peers[0].mae < found.peers[1].mae  # true of a saddle by a wide margin
-    assert found.truth.mae < 0.05
     assert found.truth.rps is None
     assert found.noise_to_signal == pytest.approx(0.006, rel=0.1)  # 0.5 over the saddle's 250/3
     assert found.picture is None

@@ -6,8 +6,11 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
 
-from isbor.plots import CalibrationDisplay, RelevanceDisplay
+from isbor import ISBOR
+from isbor.plots import CalibrationDisplay, LatentDisplay, RelevanceDisplay
 from tests.plots.samples import of_bands
 
 LONG = ["$5 to $10 a day, all meals included", "more", "a good deal more than anybody has asked for, or $99"]
@@ -54,6 +57,21 @@ def test_given_axes_are_used_and_no_other_figure_is_made(make):
     assert not left.has_data()
     assert plt.get_fignums() == [figure.number]
     figure.canvas.draw()
+
+
+@pytest.mark.parametrize(
+    ("draw", "what"),
+    [
+        (lambda model, X, y: CalibrationDisplay.from_estimator(model, X, y), "predict_proba; a fitted class"),
+        (lambda model, X, y: LatentDisplay.from_estimator(model, X), "latent score; a fitted estimator"),
+        (lambda model, X, y: RelevanceDisplay.from_estimator(model), "feature_relevance_; a fitted ISBOR"),
+    ],
+)
+def test_a_fitted_model_that_has_what_is_drawn_is_needed(draw, what, saddle):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        draw(ISBOR(), *saddle)
+    with pytest.raises(TypeError, match=f"LinearRegression has no {what}"):
+        draw(LinearRegression().fit(*saddle), *saddle)
 
 
 @displays

@@ -6,8 +6,6 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 
 from isbor import GPOR, ISBOR, KDLOR, SBOR, SVOR
 from isbor.estimators.linear import OrderedProbit
@@ -212,10 +210,3 @@ def test_axes_need_numbers_that_vary(mixed):
     few = ["kind", "x", "site"]
     with pytest.raises(ValueError, match=r"1 numeric feature\(s\) that vary, \['x'\]; two are needed"):
         LatentDisplay.from_estimator(ISBOR(gamma=0.1, patience=0).fit(X[few], y), X[few])
-
-
-def test_a_fitted_model_with_a_latent_score_is_needed(saddle):
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        LatentDisplay.from_estimator(ISBOR(), saddle[0])
-    with pytest.raises(TypeError, match="LogisticRegression has no latent score; a fitted estimator"):
-        LatentDisplay.from_estimator(LogisticRegression().fit(*saddle), saddle[0])

@@ -2,8 +2,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 
 from isbor import ISBOR
 from isbor.plots import RelevanceDisplay
@@ -73,10 +71,3 @@ def test_bad_values_are_refused(arguments, message):
 def test_at_least_one_feature_is_shown():
     with pytest.raises(ValueError, match="max_features is 0; a whole number, at least 1"):
         RelevanceDisplay.from_values([0.5, 0.5], max_features=0)
-
-
-def test_a_fitted_model_with_relevances_is_needed(saddle):
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        RelevanceDisplay.from_estimator(ISBOR())
-    with pytest.raises(TypeError, match="LogisticRegression has no feature_relevance_; a fitted ISBOR"):
-        RelevanceDisplay.from_estimator(LogisticRegression().fit(*saddle))

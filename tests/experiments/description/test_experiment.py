@@ -148,6 +148,10 @@ def test_what_was_tuned_is_said_of_each_model():
         (checked(models=(replace(MODEL, parameters={"c": 1.0}),)), "'isbor:SVOR' has no parameter 'c'"),
         (checked(models=(replace(MODEL, grid={"c": (1.0,)}),)), "'isbor:SVOR' has no parameter 'c'"),
         (checked(models=(replace(MODEL, search_parameters={"c": 1}),)), "'isbor:SVOR' has no parameter 'c'"),
+        (
+            checked(variants={("saddle", "mine"): replace(MODEL, parameters={"depth": 3})}),
+            "'isbor:SVOR' has no parameter 'depth'",
+        ),
         (checked(search=Search(scoring="maee")), "There is no scorer 'maee'. Did you mean 'mae'"),
         (
             checked(models=(CATALOGUE["kdlor"],), search=Search(scoring="rps")),

@@ -55,15 +55,6 @@ def test_released_and_forgotten_jobs_are_free_again(path):
         assert store.claim(["a", "b"]) is None
 
 
-def test_a_runner_that_closes_releases_its_claims_and_leaves_nothing_behind(path):
-    with Store(path) as other:
-        with Store(path) as store:
-            store.claim(["a"])
-            assert other.claim(["a"]) is None
-        assert other.claim(["a"]) == "a"
-    assert [file.name for file in path.parent.iterdir()] == ["store"]
-
-
 def _claim_and_die(path, ready):
     store = Store(path)
     store.claim(["a"])
