@@ -151,9 +151,7 @@ def test_curves_bands_and_gaps_are_the_numbers():
 
 def test_calibration_lines_and_counts_are_the_bins():
     bins = CalibrationBins(
-        np.array([10, 0, 400, 20]),
-        np.array([0.1, np.nan, 0.6, 0.9]),
-        np.array([0.2, np.nan, 0.5, 0.95]),
+        np.array([10, 0, 400, 20]), np.array([0.1, np.nan, 0.6, 0.9]), np.array([0.2, np.nan, 0.5, 0.95])
     )
     ax, strip = calibration_figure({"a": bins}).axes
     assert_one_line(ax, [0.1, 0.6, 0.9], [0.2, 0.5, 0.95])

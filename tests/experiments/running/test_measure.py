@@ -17,17 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from isbor import ISBOR, KDLOR, SVOR
 from isbor.datasets import make_saddle
-from isbor.experiments import (
-    CATALOGUE,
-    Holdout,
-    Job,
-    Model,
-    Record,
-    Saddle,
-    Search,
-    TableFile,
-    Task,
-)
+from isbor.experiments import CATALOGUE, Holdout, Job, Model, Record, Saddle, Search, TableFile, Task
 from isbor.experiments.running.measure import measure
 
 SADDLE = Task("saddle", "Saddle", Saddle(240), Holdout(160))
@@ -195,8 +185,7 @@ def test_a_class_without_training_rows_has_no_probability_but_a_place(tmp_path):
     # Shares are 1/4, 0, 3/4: P(y ≤ 0) = P(y ≤ 1) = 1/4.
     assert_allclose(found.metrics["mae"], (0 + 1 + 2 + 2) / 4)
     assert_allclose(
-        found.metrics["rps"],
-        ((0.75**2 + 0.75**2) + (0.25**2 + 0.75**2) + 2 * (0.25**2 + 0.25**2)) / 2 / 4,
+        found.metrics["rps"], ((0.75**2 + 0.75**2) + (0.25**2 + 0.75**2) + 2 * (0.25**2 + 0.25**2)) / 2 / 4
     )
     impossible = -np.log(np.finfo(float).tiny)
     assert_allclose(found.metrics["log_loss"], (np.log(4) + impossible + 2 * np.log(4 / 3)) / 4)
