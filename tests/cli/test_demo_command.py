@@ -51,7 +51,7 @@ def demo(tmp_path_factory):
 
 
 def test_demo_prints_errors_in_the_order_that_a_saddle_must_give(demo):
-    _, result = demo
+    directory, result = demo
     assert result.returncode == 0
     assert result.stderr == ""
     models = ("True latent score", "ISBOR", "Gradient-boosted trees", "Linear ordered probit")
@@ -61,6 +61,7 @@ def test_demo_prints_errors_in_the_order_that_a_saddle_must_give(demo):
     assert ours < trees < linear < 2
     assert 0 < int(re.search(r"needs (\d+) relevance vectors for 400 training", result.stdout)[1]) < 40
     assert "\x1b" not in result.stdout
+    assert max(len(line) for line in result.stdout.splitlines() if str(directory) not in line) <= 80
 
 
 def test_demo_saves_a_picture_and_says_where(demo):
@@ -146,4 +147,5 @@ def test_version_help_and_unknown_commands(tmp_path):
     result = run(cwd=tmp_path)
     assert result.returncode == 0
     assert "Usage: isbor" in result.stdout
+    assert "demo" in result.stdout
     assert_user_error(run("dmeo", cwd=tmp_path), "No such command 'dmeo'")
