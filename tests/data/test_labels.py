@@ -255,16 +255,15 @@ def test_missing_labels_are_counted_and_placed(y):
     [
         (
             [1.0, -np.inf, 2.0],
-            r"Input y contains infinity or a value too large for dtype\('float64'\)\. Found 1 of 3 .*row 1",
+            r"Input y contains infinity or a value too large for dtype\('float64'\)\. 1 of 3 .*row 1",
         ),
         (
             np.array([1.0, 0.25, 0.5]),
-            r"^Unknown label type: continuous\. y holds 2 of 3 labels \(first: row 1.*"
-            r"not whole \(0\.25\).*qcut",
+            r"^Unknown label type: continuous\. In y 2 of 3 .* fractions, such as 0\.25, .* row 1, .*qcut",
         ),
         (None, "requires y to be passed, but the target y is None"),
         *(
-            (y, "y is empty: it holds 0 labels")
+            (y, "y is empty; labels are needed")
             for y in ([], np.array([], int), pl.Series([], dtype=pl.Enum(LEVELS)))
         ),
         (["1", "2", "10"], "y holds strings, whose order must be given"),
@@ -338,7 +337,7 @@ def test_union_of_numbers_is_sorted_and_complete(classes, y):
     [
         (LEVELS, ["low", "huge"], r"1 label\(s\) not in classes: \['huge'\]"),
         ([3, 2, 1], [1, 5], r"1 label\(s\) not in classes: \[5\]"),
-        ([1, 2], ["a"], "y holds string labels"),
+        ([1, 2], ["a"], "y holds strings"),
     ],
 )
 def test_union_refuses_a_label_without_a_place(classes, y, message):
