@@ -129,10 +129,8 @@ ORDER = ["none", "low", "mid", "high"]  # "none" does not occur
         (lambda cells: pd.Series(pd.Categorical(cells, ORDER)), ("low", "mid", "high")),
         (lambda cells: pd.Series(pd.Categorical(cells, ORDER, ordered=True)), ("low", "mid", "high")),
         (lambda cells: pl.Series(cells, dtype=pl.Enum(ORDER)), ("low", "mid", "high")),
-        (
-            lambda cells: pl.Series(cells, dtype=pl.Categorical),
-            ("high", "low", "mid"),
-        ),  # numbered as they come
+        # Polars numbers these as they come, which must not matter.
+        (lambda cells: pl.Series(cells, dtype=pl.Categorical), ("high", "low", "mid")),
     ],
 )
 def test_declared_categories_keep_their_order_and_others_are_sorted(as_column, categories):
@@ -141,7 +139,7 @@ def test_declared_categories_keep_their_order_and_others_are_sorted(as_column, c
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_ordered_levels_have_a_column_of_ranks(library):
+def test_ordered_categories_have_a_column_of_ranks(library):
     grades, order = ["high", "low", None, "mid", "low"], ["low", "unused", "mid", "high"]
 
     def frame(cells):
@@ -161,7 +159,7 @@ def test_ordered_levels_have_a_column_of_ranks(library):
     assert two.names == ("x=a", "x=b", "x unseen")
 
 
-def test_levels_may_be_numbers_booleans_and_intervals():
+def test_categories_may_be_numbers_booleans_and_intervals():
     frame = pd.DataFrame(
         {
             "code": pd.Categorical([3, 1, 10, 1]),
@@ -171,15 +169,9 @@ def test_levels_may_be_numbers_booleans_and_intervals():
     )
     encoding, matrix, encode = learn(frame)
     assert encoding.categories == ((1, 3, 10), (False, True), ("(-1, 5]", "(5, 10]"))
-    assert_array_equal(
-        matrix,
-        [
-            [0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0],
-            [1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0],
-            [0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0],
-            [1, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0],
-        ],
-    )
+    assert_array_equal(matrix[:, :4], [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [1, 0, 0, 0]])
+    assert_array_equal(matrix[:, 4:8], [[0, 1, 0, 0], [0, 0, 1, 0], [1, 0, 0, 0], [0, 1, 0, 0]])
+    assert_array_equal(matrix[:, 8:], [[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0]])
     # Numbers need not be declared again, and a missing cell makes floats of integers.
     again = encode(frame.assign(code=[3.0, 1.0, np.nan, 7.0], bin=frame["bin"].astype(str)))
     assert_array_equal(again[:, :4], [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 1]])
@@ -206,9 +198,7 @@ def test_unseen_categories_of_a_declared_type_are_marked(as_column):
     assert_array_equal(encode(as_column(["c", "b"]).to_frame("x")), [[0, 0, 1], [0, 1, 0]])
 
 
-@pytest.mark.parametrize(
-    "cells", [[None], [np.nan], pd.array([None], dtype="string"), pd.Categorical([None])]
-)
+@pytest.mark.parametrize("cells", [[None], [np.nan], pd.array([None], "string"), pd.Categorical([None])])
 def test_a_table_may_hold_nothing_but_missing_cells(cells):
     _, _, encode = learn(pd.DataFrame({"x": ["a", None], "n": [1.0, 3.0]}))
     assert_array_equal(encode(pd.DataFrame({"x": cells, "n": cells})), [[0, 1, 0, 2]])
@@ -437,11 +427,7 @@ def test_other_types_are_named_with_their_column(column, found):
     ("train", "later", "message"),
     [
         ([1.0, 2.0], ["1", "2"], "holds categories, such as '1', in column 'x'; in training it held numbers"),
-        (
-            ["1", "2"],
-            [1.0, 2.0],
-            "holds numbers, such as 1.0, in column 'x'; in training it held strings, such",
-        ),
+        (["1"], [1.0], "holds numbers, such as 1.0, in column 'x'; in training it held strings, such"),
         ([True, False], [1, 0], "holds numbers, such as 0.0, .* it held booleans, such as False. Convert"),
         ([True, False], ["True", "False"], "holds strings, such as 'False', .* it held booleans"),
         (pd.Categorical([1, 2]), ["1", "2"], "holds strings, such as '1', .* it held numbers, such as 1"),
@@ -468,10 +454,7 @@ MIXTURES = [1, "a"], [True, "a"], [True, 2, None], pd.Categorical([1, "a"]), pd.
     [
         (pandas_table()[:0], r"0 sample\(s\) \(shape=\(0, 5\)\) while a minimum of 1 is required"),
         (pandas_table()[["n"]][:0], r"0 sample\(s\)"),
-        (
-            np.array([["a"], ["b"]], dtype=object),
-            "could not convert string to float: 'a': X is an array.*data frame",
-        ),
+        (np.array([["a"]], object), "could not convert string to float: 'a': X is an array.*data frame"),
         (
             pd.DataFrame(np.ones((2, 3)), columns=["a", "b", "a"]),
             "columns with the same name: 'a'; names must be unique. Rename or drop",

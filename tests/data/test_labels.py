@@ -4,6 +4,7 @@ import datetime
 import enum
 import subprocess
 import sys
+from functools import partial
 
 import narwhals as nw
 import numpy as np
@@ -20,6 +21,7 @@ from isbor.data.labels import OrderedLabels, encode_labels, observed_levels, ord
 
 LEVELS = ["low", "medium", "high"]  # alphabetical order would be high, low, medium
 SIZES = ["low", "high", "low"]
+NUMBER_TYPES = ["int8", "int32", "int64", "uint8", "uint64", "float32", "float64", "bool"]
 NUMPY_STRING = getattr(np.dtypes, "StringDType", lambda: "U")()  # its own type since NumPy 2
 
 int64 = st.integers(-(2**63), 2**63 - 1)
@@ -84,13 +86,6 @@ def test_ordered_categorical_gives_what_explicit_order_gives(case):
         assert_array_equal(labels.codes, expected.codes)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint64", "float32", "float64", "bool"])
-def test_number_types_are_kept(dtype):
-    y = np.array([7, 0, 7]).astype(dtype)
-    assert encode_labels(y).classes.dtype == y.dtype
-    assert_array_equal(encode_labels(y).codes, [1, 0, 1])
-
-
 @pytest.mark.parametrize(
     "y",
     [
@@ -115,17 +110,6 @@ def test_strings_need_an_order_and_take_the_one_given(y):
     assert "ordered categorical (pandas.Categorical(..., ordered=True)" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "classes",
-    [tuple(LEVELS), np.array(LEVELS), np.array(LEVELS, dtype=object), pd.Index(LEVELS), pl.Series(LEVELS)],
-    ids=lambda c: type(c).__module__,
-)
-def test_classes_may_be_any_sequence(classes):
-    labels = encode_labels(["high", "low"], classes=classes)
-    assert labels.classes.tolist() == LEVELS
-    assert_array_equal(labels.codes, [2, 0])
-
-
 def test_classes_are_copied():
     classes = np.array([1, 2, 3])
     labels = encode_labels([1, 2], classes=classes)
@@ -136,24 +120,20 @@ def test_classes_are_copied():
 @pytest.mark.parametrize(
     ("y", "classes", "found", "codes"),
     [
+        *(
+            (["high", "low"], form(LEVELS), LEVELS, [2, 0])
+            for form in (tuple, np.array, partial(np.array, dtype=object), pd.Index, pl.Series)
+        ),
         ([3, 1], range(1, 6), [1, 2, 3, 4, 5], [2, 0]),
         ([1.0, 3.0], [1, 2, 3], [1, 2, 3], [0, 2]),  # integers and floats compare by value
         ([1, 3], [1.0, 2.5, 3.0], [1.0, 2.5, 3.0], [0, 2]),
         ([0.5, 1.5], [0.5, 1.0, 1.5], [0.5, 1.0, 1.5], [0, 2]),
         (["10", "2"], ["1", "2", "10"], ["1", "2", "10"], [2, 1]),  # not numbers
-        (
-            pd.Categorical(["low", "high"], ["high", "low"], ordered=True),
-            LEVELS,
-            LEVELS,
-            [0, 2],
-        ),  # classes win
+        # Classes win over an ordered categorical.
+        (pd.Categorical(["low", "high"], ["high", "low"], ordered=True), LEVELS, LEVELS, [0, 2]),
         (pl.Series(["high", "low"], dtype=pl.Enum(LEVELS)), None, LEVELS, [2, 0]),
-        (
-            pd.Series(pd.Categorical([3, 1, 3], [3, 2, 1])),
-            None,
-            [1, 3],
-            [1, 0, 1],
-        ),  # an unordered categorical
+        # An unordered categorical of numbers is its numbers.
+        (pd.Series(pd.Categorical([3, 1, 3], [3, 2, 1])), None, [1, 3], [1, 0, 1]),
     ],
 )
 def test_where_the_order_comes_from(y, classes, found, codes):
@@ -165,8 +145,8 @@ def test_where_the_order_comes_from(y, classes, found, codes):
 @pytest.mark.parametrize(
     ("y", "dtype"),
     [
-        (pd.Series([2, 1], dtype="Int64"), "int64"),
-        (pd.array([2, 1], dtype="Int64"), "int64"),
+        *((np.array([7, 0]).astype(dtype), dtype) for dtype in NUMBER_TYPES),
+        *((form([2, 1], dtype="Int64"), "int64") for form in (pd.Series, pd.array)),
         (pd.Series([True, False], dtype="boolean"), "bool"),
         (np.array([2, 1], dtype=object), "int64"),
         (np.array([2, 1.0], dtype=object), "float64"),
@@ -175,7 +155,7 @@ def test_where_the_order_comes_from(y, classes, found, codes):
         (pl.Series([True, False]), "bool"),
     ],
 )
-def test_nullable_and_object_columns_become_plain_arrays(y, dtype):
+def test_number_types_are_kept_and_nullable_and_object_columns_become_plain_arrays(y, dtype):
     labels = encode_labels(y)
     assert labels.classes.dtype == dtype
     assert_array_equal(labels.codes, [1, 0])
@@ -197,24 +177,28 @@ def test_enum_members_are_labels(base):
     assert_array_equal(labels.codes, [2, 0])
 
 
-def test_column_is_flattened_with_a_warning():
-    with pytest.warns(DataConversionWarning, match="column-vector y"):
-        labels = encode_labels(np.array([[2], [1]]))
-    assert_array_equal(labels.codes, [1, 0])
-
-
 @pytest.mark.parametrize(
-    "frame",
+    ("y", "message", "classes"),
     [
-        pd.DataFrame({"size": pd.Categorical(["high", "low"], LEVELS, ordered=True)}),
-        pl.DataFrame({"size": pl.Series(["high", "low"], dtype=pl.Enum(LEVELS))}),
+        (np.array([[2], [1]]), "column-vector y", [1, 2]),
+        (
+            pd.DataFrame({"size": pd.Categorical(["high", "low"], LEVELS, ordered=True)}),
+            r"frame\['size'\]",
+            LEVELS,
+        ),
+        (
+            pl.DataFrame({"size": ["high", "low"]}, schema={"size": pl.Enum(LEVELS)}),
+            r"frame\['size'\]",
+            LEVELS,
+        ),
     ],
-    ids=["pandas", "polars"],
+    ids=["numpy", "pandas", "polars"],
 )
-def test_frame_of_one_column_keeps_its_order(frame):
-    with pytest.warns(DataConversionWarning, match=r"frame\['size'\]"):
-        labels = encode_labels(frame)
-    assert labels.classes.tolist() == LEVELS
+def test_a_table_of_one_column_is_flattened_with_a_warning(y, message, classes):
+    with pytest.warns(DataConversionWarning, match=message):
+        labels = encode_labels(y)
+    assert labels.classes.tolist() == classes
+    assert_array_equal(labels.codes, [len(classes) - 1, 0])
 
 
 def test_data_frame_libraries_need_not_be_installed():
@@ -262,10 +246,9 @@ def test_missing_labels_are_counted_and_placed(y):
             r"^Unknown label type: continuous\. In y 2 of 3 .* fractions, such as 0\.25, .* row 1, .*qcut",
         ),
         (None, "requires y to be passed, but the target y is None"),
-        *(
-            (y, "y is empty; labels are needed")
-            for y in ([], np.array([], int), pl.Series([], dtype=pl.Enum(LEVELS)))
-        ),
+        ([], "y is empty; labels are needed"),
+        (np.array([], int), "y is empty; labels are needed"),
+        (pl.Series([], dtype=pl.Enum(LEVELS)), "y is empty; labels are needed"),
         (["1", "2", "10"], "y holds strings, whose order must be given"),
         ([1, "a"], r"Unknown label type: mixed.*\{'int': 1, 'str': 'a'\}"),
         ([True, 2], r"Unknown label type: mixed.*\{'bool': True, 'int': 2\}"),
@@ -313,19 +296,6 @@ def test_bad_classes_are_refused(classes, wanted):
             encode_labels(y, classes=classes)
 
 
-@pytest.mark.parametrize(
-    ("y", "classes"), [([1, 2], ["1", "2"]), ([0, 1], [False, True]), ([True, False], [0, 1])]
-)
-def test_labels_of_another_type_are_refused(y, classes):
-    with pytest.raises(ValueError, match="Convert y or classes"):
-        rank_labels(y, classes)
-
-
-def test_unknown_labels_are_named_a_few_at_a_time():
-    with pytest.raises(ValueError, match=r"98 label\(s\) not in classes: \[0, 3, 4.*… 88 more\]"):
-        rank_labels(range(100), [1, 2])
-
-
 @given(st.lists(int64, min_size=1, unique=True), st.lists(int64, min_size=1))
 @example([True], [False, True])
 def test_union_of_numbers_is_sorted_and_complete(classes, y):
@@ -333,16 +303,20 @@ def test_union_of_numbers_is_sorted_and_complete(classes, y):
 
 
 @pytest.mark.parametrize(
-    ("classes", "y", "message"),
+    ("function", "y", "classes", "message"),
     [
-        (LEVELS, ["low", "huge"], r"1 label\(s\) not in classes: \['huge'\]"),
-        ([3, 2, 1], [1, 5], r"1 label\(s\) not in classes: \[5\]"),
-        ([1, 2], ["a"], "y holds strings"),
+        (ordered_union, ["low", "huge"], LEVELS, r"1 label\(s\) not in classes: \['huge'\]"),
+        (ordered_union, [1, 5], [3, 2, 1], r"1 label\(s\) not in classes: \[5\]"),
+        (ordered_union, ["a"], [1, 2], "y holds strings"),
+        (rank_labels, range(100), [1, 2], r"98 label\(s\) not in classes: \[0, 3, 4.*… 88 more\]"),
+        (rank_labels, [1, 2], ["1", "2"], "Convert y or classes"),
+        (rank_labels, [0, 1], [False, True], "Convert y or classes"),
+        (rank_labels, [True, False], [0, 1], "Convert y or classes"),
     ],
 )
-def test_union_refuses_a_label_without_a_place(classes, y, message):
+def test_labels_without_a_place_are_refused(function, y, classes, message):
     with pytest.raises(ValueError, match=message):
-        ordered_union(classes, y)
+        function(y=y, classes=classes)
 
 
 @given(labels_with_order(), st.data())
@@ -356,9 +330,8 @@ def test_weightless_rows_count_as_absent(case, data):
             observed_levels(labels, weight)
     else:
         assert_array_equal(observed_levels(labels, weight), kept)
-        assert_array_equal(
-            observed_levels(OrderedLabels(labels.classes, labels.codes[weight > 0])), kept
-        )  # as if the rows were gone
+        without_the_rows = OrderedLabels(labels.classes, labels.codes[weight > 0])
+        assert_array_equal(observed_levels(without_the_rows), kept)
 
 
 @pytest.mark.parametrize(

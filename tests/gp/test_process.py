@@ -1,6 +1,7 @@
 """Gaussian processes: Laplace's approximation, gradients of both evidences, the search for parameters."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -139,6 +140,14 @@ def test_order_of_rows_does_not_matter(infer):
     assert_allclose(two.posterior.coef, one.posterior.coef[order], atol=1e-6)
 
 
+def evidence_and_gradient(infer, rows, coordinates, point):
+    covariance, thresholds = coordinates.read(point)
+    gram = covariance.gram(rows.X)
+    evidence = infer(gram, rows, thresholds)
+    by_kernel = covariance.gradient(rows.X, gram, evidence.by_gram)
+    return evidence.log_evidence, coordinates.gradient(point, *by_kernel, evidence.by_thresholds)
+
+
 @INFERENCES
 @pytest.mark.parametrize("ard", [False, True])
 @pytest.mark.parametrize("amplitude", [0.3, 3.0, 30.0])
@@ -147,17 +156,9 @@ def test_the_gradient_is_that_of_the_log_evidence(infer, ard, amplitude):
     d = rows.X.shape[1]
     coordinates = _Coordinates.of(rows, ProcessSettings(d), np.arange(d) if ard else np.zeros(d, int))
     point = coordinates.point(amplitude, np.array([0.4, 0.1][: coordinates.n_groups]))
-
-    def evidence_at(point):
-        covariance, thresholds = coordinates.read(point)
-        return infer(covariance.gram(rows.X), rows, thresholds)
-
-    covariance, _ = coordinates.read(point)
-    evidence = evidence_at(point)
-    by_kernel = covariance.gradient(rows.X, covariance.gram(rows.X), evidence.by_gram)
-    gradient = coordinates.gradient(point, *by_kernel, evidence.by_thresholds)
-    expected = dense.gradient(lambda p: evidence_at(p).log_evidence, point, step=1e-4)
-    assert_allclose(gradient, expected, rtol=1e-5, atol=1e-5)
+    at = partial(evidence_and_gradient, infer, rows, coordinates)
+    expected = dense.gradient(lambda p: at(p)[0], point, step=1e-4)
+    assert_allclose(at(point)[1], expected, rtol=1e-5, atol=1e-5)
 
 
 @INFERENCES
@@ -176,8 +177,7 @@ def test_predictions_are_the_conditional_gaussian(infer):
     assert_allclose(score.mean, across @ sigma @ posterior.linear, rtol=1e-6, atol=1e-8)
     expected = covariance.gram(new) - across @ (K - sigma) @ across.T
     assert_allclose(score.variance, np.diag(expected), rtol=1e-6)
-    at_rows = latent.latent(rows.X)
-    assert_allclose(at_rows.variance, np.diag(sigma), rtol=1e-6)
+    assert_allclose(latent.latent(rows.X).variance, np.diag(sigma), rtol=1e-6)
     # Far from all rows nothing is known.
     far = latent.latent(np.full((1, 2), 1e100))
     assert_allclose([far.mean[0], far.variance[0]], [0.0, 4.0])
@@ -189,11 +189,8 @@ def test_the_search_ends_where_the_evidence_has_no_slope(infer):
     fit = fit_process(rows, infer, ProcessSettings(2, tol=1e-12))
     coordinates = _Coordinates.of(rows, ProcessSettings(2), np.zeros(2, int))
     point = coordinates.point(fit.covariance.amplitude, fit.covariance.scales[:1], fit.thresholds)
-    gram = fit.covariance.gram(rows.X)
-    evidence = infer(gram, rows, fit.thresholds)
-    assert_allclose(evidence.log_evidence, fit.log_evidence, atol=1e-6)
-    by_kernel = fit.covariance.gradient(rows.X, gram, evidence.by_gram)
-    slope = coordinates.gradient(point, *by_kernel, evidence.by_thresholds)
+    log_evidence, slope = evidence_and_gradient(infer, rows, coordinates, point)
+    assert_allclose(log_evidence, fit.log_evidence, atol=1e-6)
     assert np.abs(slope).max() < 1e-2
     assert fit.converged
 
