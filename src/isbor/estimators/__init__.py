@@ -1,4 +1,8 @@
-"""The estimators, one file a model."""
+"""The estimators, with one module for each model.
+
+May import all packages below: `isbor.search`, `isbor.kernel`, `isbor.gp`, `isbor.inspection`, and those
+below.
+"""
 
 from isbor.estimators.gpor import GPOR
 from isbor.estimators.isbor import ISBOR
