@@ -1,11 +1,61 @@
 """Small training problems that several tests use."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 
 from isbor._core.parallel import Workers
 from isbor.data.rows import canonical_rows
 from isbor.inference.expansion import expand, streamed
+from isbor.inference.mode import find_mode, starting_thresholds
 from isbor.model.basis import RowDictionary
+
+# --- Tables as a user has them -----------------------------------------------------------------------------
+
+NOISY_CUTS = np.array([0.0, 1.0, 2.0])
+NOISY_SCALE = 0.5
+
+
+def noisy_score(X):
+    return X[:, 0] + X[:, 1] ** 2
+
+
+def noisy_rows(n, seed):
+    """Rows and labels: the score cut at `NOISY_CUTS` after noise of `NOISY_SCALE`."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, np.digitize(noisy_score(X) + NOISY_SCALE * rng.normal(size=n), NOISY_CUTS)
+
+
+def shop(n, seed=0):
+    """Grades of a table with all there is: missing cells, categories, skewed numbers, a constant."""
+    rng = np.random.default_rng(seed)
+    income = np.exp(2.0 * rng.normal(size=n))
+    age = rng.uniform(20, 60, n)
+    missing = rng.random(n) < 0.2
+    colour = rng.choice(["red", "green", "blue"], n)
+    size = rng.choice(["s", "m", "l"], n)
+    f = (
+        np.select([colour == "red", colour == "green"], [1.5, 0.0], -1.5)
+        + np.where(missing, 2.0, (age - 40) / 10)
+        + 0.25 * np.log(income)
+        + 0.5 * (size == "l")
+    )
+    frame = pd.DataFrame(
+        {
+            "income": income,
+            "age": np.where(missing, np.nan, age),
+            "one": 1.0,
+            "colour": colour,
+            "size": pd.Categorical(size, ["s", "m", "l"], ordered=True),
+            "flag": rng.random(n) < 0.5,
+        }
+    )
+    return frame, np.digitize(f + 0.5 * rng.normal(size=n), [-1.0, 1.0])
+
+
+# --- Rows as the inside sees them --------------------------------------------------------------------------
 
 
 def small_rows(seed=0, n=80, d=2, levels=4, noise=0.5):
@@ -28,3 +78,15 @@ def expansion_of(rows, *, gamma=0.3, n_candidates=25, seed=0):
     thresholds += 0.2 * np.arange(len(thresholds))
     with Workers(1) as workers:
         return expand(rows, streamed(rows, basis), weights, thresholds, workers), basis
+
+
+def mode_of(rows, functions, alpha, *, start=None, noise_scale=None, beta=None, **options):
+    """The mode of given functions and precisions; `beta` holds the precision of the thresholds."""
+    weights, thresholds = start or (np.zeros(len(alpha)), starting_thresholds(rows.y, rows.weight))
+    columns = streamed(rows, functions)
+    with Workers(1) as workers:
+
+        def expand_at(w, b):
+            return replace(expand(rows, columns, w, b, workers, noise_scale), held_precision=beta)
+
+        return find_mode(expand_at, alpha, weights, thresholds, **options)

@@ -1,17 +1,20 @@
 """The gradient of the log evidence against finite differences of the log evidence itself."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from isbor._core.parallel import Workers
-from isbor.inference.expansion import expand, streamed
+from isbor.inference.expansion import streamed
 from isbor.inference.gradient import evidence_gradient
-from isbor.inference.mode import find_mode, log_evidence
+from isbor.inference.mode import log_evidence
 from isbor.model.basis import Functions
-from tests.problems import small_rows
+from tests.problems import mode_of, small_rows
+
+exact_mode = partial(mode_of, tol=1e-22)
 
 
 @pytest.fixture(scope="module")
@@ -28,26 +31,16 @@ def problem():
     return rows, functions, 2.0 ** rng.uniform(-2, 3, m), noise_scale
 
 
-def mode_of(rows, functions, alpha, noise_scale, beta=None):
-    columns = streamed(rows, functions)
-    with Workers(1) as workers:
-
-        def held(w, b):
-            return replace(expand(rows, columns, w, b, workers, noise_scale), held_precision=beta)
-
-        return find_mode(held, alpha, np.zeros(len(alpha)), np.linspace(-1, 1, rows.y.max()), tol=1e-22)
-
-
 @pytest.mark.parametrize("beta", [0.2, 3.0])
 def test_the_gradient_is_that_of_the_log_evidence(problem, beta):
     rows, functions, alpha, noise_scale = problem
     with Workers(1) as workers:
-        mode = mode_of(rows, functions, alpha, noise_scale, beta)
+        mode = exact_mode(rows, functions, alpha, noise_scale=noise_scale, beta=beta)
         columns = streamed(rows, functions)
         gradient = evidence_gradient(rows, functions, columns, mode, workers, noise_scale)
 
     def evidence(functions, alpha):
-        return log_evidence(mode_of(rows, functions, alpha, noise_scale, beta))
+        return log_evidence(exact_mode(rows, functions, alpha, noise_scale=noise_scale, beta=beta))
 
     h = 1e-4
     for name in ("centres", "metric"):
@@ -68,7 +61,7 @@ def test_the_gradient_is_that_of_the_log_evidence(problem, beta):
 
 def test_blocks_and_threads_do_not_matter(problem, monkeypatch):
     rows, functions, alpha, noise_scale = problem
-    mode = mode_of(rows, functions, alpha, noise_scale)
+    mode = exact_mode(rows, functions, alpha, noise_scale=noise_scale)
     with Workers(1) as workers:
         whole = evidence_gradient(rows, functions, streamed(rows, functions), mode, workers, noise_scale)
     monkeypatch.setattr(

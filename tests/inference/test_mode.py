@@ -4,33 +4,23 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from isbor._core.linalg import UnresolvedError, factorise
-from isbor._core.parallel import Workers
-from isbor.inference.expansion import expand, streamed
-from isbor.inference.mode import find_mode, log_evidence, starting_thresholds
+from isbor.inference.mode import log_evidence, starting_thresholds
 from isbor.model.basis import RowDictionary
 from isbor.model.likelihood import edges, ordinal_probit
 from tests.oracles import dense
-from tests.problems import small_rows
+from tests.problems import mode_of, small_rows
 
 ALPHA = np.array([0.3, 1.0, 0.01, 5.0, 0.1])
 
 
-def mode_of(rows, alpha=ALPHA, **options):
-    basis = RowDictionary(rows, 0.3).basis(np.arange(len(alpha)))
-    with Workers(1) as workers:
-        mode = find_mode(
-            lambda w, b: expand(rows, streamed(rows, basis), w, b, workers),
-            alpha,
-            np.zeros(len(alpha)),
-            starting_thresholds(rows.y, rows.weight),
-            **options,
-        )
-    return mode, basis
+def functions_of(rows):
+    return RowDictionary(rows, 0.3).basis(np.arange(len(ALPHA)))
 
 
 def test_mode_is_where_another_optimiser_finds_it():
     rows = small_rows()
-    mode, basis = mode_of(rows)
+    basis = functions_of(rows)
+    mode = mode_of(rows, basis, ALPHA)
     phi, m = basis(rows.X), len(ALPHA)
     f = phi @ mode.weights
     beta = 1 / (1 + np.cov(f, aweights=rows.weight, ddof=0))
@@ -50,14 +40,8 @@ def test_mode_is_where_another_optimiser_finds_it():
 
 def test_mode_has_no_slope_and_ordered_thresholds_from_a_bad_start():
     rows = small_rows(noise=0.05)
-    basis = RowDictionary(rows, 0.3).basis(np.arange(5))
-    with Workers(1) as workers:
-        mode = find_mode(
-            lambda w, b: expand(rows, streamed(rows, basis), w, b, workers),
-            1e-4 * ALPHA,
-            np.array([50.0, -80.0, 20.0, 0.0, 30.0]),
-            np.array([0.0, 1e-6, 40.0]),
-        )
+    start = np.array([50.0, -80.0, 20.0, 0.0, 30.0]), np.array([0.0, 1e-6, 40.0])
+    mode = mode_of(rows, functions_of(rows), 1e-4 * ALPHA, start=start)
     beta = mode.expansion.threshold_precision
     slope = mode.expansion.gradient - np.concatenate([1e-4 * ALPHA * mode.weights, beta * mode.thresholds])
     size = np.sqrt(np.diag(mode.expansion.precision))
@@ -74,7 +58,8 @@ def test_starting_thresholds_give_the_class_frequencies():
 
 def test_log_evidence_is_the_laplace_formula():
     rows = small_rows()
-    mode, basis = mode_of(rows)
+    basis = functions_of(rows)
+    mode = mode_of(rows, basis, ALPHA)
     phi, m = basis(rows.X), len(ALPHA)
     theta = np.concatenate([mode.weights, mode.thresholds])
     precision = np.append(ALPHA, np.full(len(mode.thresholds), mode.expansion.threshold_precision))
@@ -96,7 +81,8 @@ def test_noise_is_a_gauge(c, flat):
     Under a flat prior of the thresholds the evidence shifts by (r-1) ln c; under the proper one not at all.
     """
     rows = small_rows()
-    mode, basis = mode_of(rows, tol=1e-16)
+    basis = functions_of(rows)
+    mode = mode_of(rows, basis, ALPHA, tol=1e-16)
     phi, m, t = basis(rows.X), len(ALPHA), len(mode.thresholds)
     beta = np.full(t, mode.expansion.threshold_precision)
     theta = np.concatenate([mode.weights, mode.thresholds])
