@@ -1,11 +1,58 @@
 """Small training problems that several tests use."""
 
 import numpy as np
+import pandas as pd
 
 from isbor._core.parallel import Workers
 from isbor.data.rows import canonical_rows
 from isbor.inference.expansion import expand, streamed
 from isbor.model.basis import RowDictionary
+
+# --- Tables as a user has them -----------------------------------------------------------------------------
+
+NOISY_CUTS = np.array([0.0, 1.0, 2.0])
+NOISY_SCALE = 0.5
+
+
+def noisy_score(X):
+    return X[:, 0] + X[:, 1] ** 2
+
+
+def noisy_rows(n, seed):
+    """Rows and labels: the score cut at `NOISY_CUTS` after noise of `NOISY_SCALE`."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, np.digitize(noisy_score(X) + NOISY_SCALE * rng.normal(size=n), NOISY_CUTS)
+
+
+def shop(n, seed=0):
+    """Grades of a table with all there is: missing cells, categories, skewed numbers, a constant."""
+    rng = np.random.default_rng(seed)
+    income = np.exp(2.0 * rng.normal(size=n))
+    age = rng.uniform(20, 60, n)
+    missing = rng.random(n) < 0.2
+    colour = rng.choice(["red", "green", "blue"], n)
+    size = rng.choice(["s", "m", "l"], n)
+    f = (
+        np.select([colour == "red", colour == "green"], [1.5, 0.0], -1.5)
+        + np.where(missing, 2.0, (age - 40) / 10)
+        + 0.25 * np.log(income)
+        + 0.5 * (size == "l")
+    )
+    frame = pd.DataFrame(
+        {
+            "income": income,
+            "age": np.where(missing, np.nan, age),
+            "one": 1.0,
+            "colour": colour,
+            "size": pd.Categorical(size, ["s", "m", "l"], ordered=True),
+            "flag": rng.random(n) < 0.5,
+        }
+    )
+    return frame, np.digitize(f + 0.5 * rng.normal(size=n), [-1.0, 1.0])
+
+
+# --- Rows as the inside sees them --------------------------------------------------------------------------
 
 
 def small_rows(seed=0, n=80, d=2, levels=4, noise=0.5):

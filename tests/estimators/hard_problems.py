@@ -1,6 +1,9 @@
-"""Seeded small problems with the defects that real tables have."""
+"""Seeded small problems with the defects that real tables have, and what a model of them has to hold."""
 
 import numpy as np
+from numpy.testing import assert_allclose
+
+from isbor.estimators.base import LatentClassifier
 
 
 def named_problems():
@@ -19,13 +22,13 @@ def named_problems():
     yield "one row per class, two classes", np.array([[0.0], [1.0]]), np.array([0, 1])
     yield "two classes", X, (y > 1).astype(int)
     yield "40 classes", rng.normal(size=(400, 2)), np.repeat(np.arange(40), 10)
-    yield "50 ordered classes", np.linspace(0, 1, 500)[:, None], np.repeat(np.arange(50), 10)
+    yield "30 ordered classes", np.linspace(0, 1, 300)[:, None], np.repeat(np.arange(30), 10)
     yield "separable", X, np.digitize(X[:, 0], [-0.5, 0.5])
     yield "separable with a wide gap", np.vstack([X - 100, X + 100]), np.repeat([0, 1], 120)
     yield "pure noise", X, rng.integers(0, 3, 120)
     yield "fewer rows than twice the classes", rng.normal(size=(9, 4)), np.arange(9) % 5
     yield "all-equal X", np.ones((50, 3)), np.arange(50) % 3
-    yield "10,000 columns", rng.normal(size=(200, 10_000)), np.arange(200) % 4
+    yield "10,000 columns", rng.normal(size=(80, 10_000)), np.arange(80) % 4
     yield "one outlier", np.vstack([X, [[1e9, 0.0, 0.0]]]), np.append(y, 3)
     yield "a rare class", X, np.where(np.arange(120) == 7, 9, y)
     yield "values near the limits", X * 1e300, y
@@ -58,3 +61,23 @@ def random_problem(seed):
     if len(np.unique(y[weight > 1e-9])) < 2:  # one class alone is refused, rightly
         weight = np.ones(n)
     return X, y, weight
+
+
+NUMBERS = ("thresholds_", "sigma_", "coef_", "dual_coef_", "alpha_", "gamma_", "log_evidence_")
+
+
+def check_fitted(model, X):
+    """Nothing is NaN or infinite, probabilities sum to one, thresholds are in order."""
+    is_latent = isinstance(model, LatentClassifier)
+    if hasattr(model, "predict_proba"):
+        p = model.predict_proba(X)
+        assert_allclose(p.sum(axis=1), 1.0)
+        assert np.all(p >= 0)
+        assert np.all(np.isfinite(model.predict_log_proba(X)))
+    numbers = [getattr(model, attribute) for attribute in NUMBERS if hasattr(model, attribute)]
+    scores = model.latent(X, return_std=True) if is_latent else (model.latent(X),)
+    for value in (*scores, model.decision_function(X), *numbers):
+        assert value is None or np.all(np.isfinite(value))
+    gaps = np.diff(model.thresholds_)
+    assert np.all(gaps > 0 if is_latent else gaps >= 0)
+    assert set(model.predict(X)) <= set(model.classes_)

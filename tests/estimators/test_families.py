@@ -1,4 +1,4 @@
-"""What the kinds of basis functions promise, and how one is chosen."""
+"""What the basis families promise, and how one is chosen."""
 
 import pickle
 import re
@@ -12,14 +12,17 @@ from isbor import ISBOR
 from isbor.metrics import log_loss, mean_absolute_error
 from isbor.search.families import mixed
 from isbor.search.selection import FamilyTrial, Selection
+from tests.problems import shop
 
-MIXED = {"basis": "mixed", "n_members": 2}
-ARD = {"metric": "ard"}
+FAMILIES = {"rbf": {"basis": "rbf"}, "ard": {"metric": "ard"}, "mixed": {"basis": "mixed", "n_members": 2}}
+MIXED = FAMILIES["mixed"]
+families = pytest.mark.parametrize("family", FAMILIES)
 
 
-def draw_two_of_six(seed):
+@pytest.fixture(scope="module")
+def two_of_six():
     """Six features of which the first two matter, in different ways."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     X = rng.normal(size=(900, 6))
     f = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1]
     y = np.digitize(f + 0.3 * rng.normal(size=900), [-0.7, 0.0, 0.7])
@@ -27,33 +30,25 @@ def draw_two_of_six(seed):
 
 
 @pytest.fixture(scope="module")
-def two_of_six():
-    return draw_two_of_six(0)
-
-
-@pytest.fixture(scope="module")
 def fits(two_of_six):
     X, y, _, _ = two_of_six
-    return {
-        name: ISBOR(**kind).fit(X, y)
-        for name, kind in (("rbf", {"basis": "rbf"}), ("ard", ARD), ("mixed", MIXED))
-    }
+    return {family: ISBOR(**parameters).fit(X, y) for family, parameters in FAMILIES.items()}
 
 
-def test_irrelevant_features_are_found_out(fits):
-    for kind in (ARD, MIXED):
-        share = []
-        for seed in range(4):
-            relevance = ISBOR(**kind).fit(*draw_two_of_six(seed)[:2]).feature_relevance_
-            assert_allclose(relevance.sum(), 1.0)
-            share.append(relevance[:2].sum())
-        assert np.mean(share) > 0.95
+def test_irrelevant_features_are_found_out(fits, two_of_six):
+    X = two_of_six[0]
+    spread = np.var([np.sin(2 * X[:, 0]), 0.5 * X[:, 1]], axis=1)
+    truth = [*(spread / spread.sum()), 0, 0, 0, 0]
+    for family in ("ard", "mixed"):
+        relevance = fits[family].feature_relevance_
+        assert_allclose(relevance, truth, atol=0.05)
+        assert relevance[2:].sum() < 0.01
     assert fits["rbf"].feature_relevance_[:2].sum() < fits["ard"].feature_relevance_[:2].sum()
 
 
 def test_own_metrics_beat_one_width_where_features_are_irrelevant(fits, two_of_six):
     _, _, X, y = two_of_six
-    loss = {kind: log_loss(y, fit.predict_proba(X), labels=fit.classes_) for kind, fit in fits.items()}
+    loss = {family: log_loss(y, fit.predict_proba(X), labels=fit.classes_) for family, fit in fits.items()}
     assert loss["mixed"] < loss["rbf"] - 0.02
     assert loss["ard"] < loss["rbf"] - 0.02
 
@@ -85,14 +80,8 @@ def test_the_default_chooses_and_says_why(two_of_six, fits):
     assert loss < np.mean(single)
 
 
-def test_an_average_of_kinds_is_a_model_like_any_other():
-    """The score is one round bump, which every kind has among its functions."""
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(120, 2))
-    y = np.digitize(3 * np.exp(-0.5 * (X**2).sum(axis=1)) + 0.5 * rng.normal(size=120), [0.5, 1.5])
-    model = ISBOR().fit(X, y)
-    assert model.basis_ == "rbf + mixed"
-    assert model.selection_.families == ("rbf", "mixed")
+def check_one_sum(model, X):
+    """The attributes of a model, an average or not, are those of one sum of functions."""
     assert len(model.dual_coef_) == len(model.alpha_) == len(model.relevance_vectors_) == model.n_relevance_
     score = model.latent(X)
     assert_allclose([score.mean(), score.std()], [0.0, 1.0], atol=1e-9)
@@ -100,8 +89,22 @@ def test_an_average_of_kinds_is_a_model_like_any_other():
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
+def test_an_average_is_a_model_like_any_other(two_of_six, monkeypatch):
+    """Whatever is selected; here it is all families, on equal terms."""
+    X, y = two_of_six[0][:120], two_of_six[1][:120]
+    everything = Selection(("rbf", "ard", "mixed"), (), "to see what an average does.")
+    monkeypatch.setattr("isbor.estimators.isbor.select_families", lambda *_: (everything, None))
+    model = ISBOR().fit(X, y)
+    assert model.basis_ == "rbf + ard + mixed"
+    assert model.gamma_ is None
+    check_one_sum(model, X)
+    parts = [ISBOR(**FAMILIES[family]).fit(X, y) for family in ("rbf", "ard")]
+    in_average = slice(sum(part.n_relevance_ for part in parts))
+    assert_array_equal(model.relevance_[in_average], np.concatenate([part.relevance_ for part in parts]))
+
+
 def test_what_is_not_compared():
-    """Averages where kinds would have to share a limit; "ard" where one column's scale is the width."""
+    """Averages where families would have to share a limit; "ard" where one column's scale is the width."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(120, 2))
     y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=120), [-0.5, 0.5])
@@ -113,7 +116,7 @@ def test_what_is_not_compared():
     assert ("rbf",) in tried
 
 
-def test_kinds_are_not_compared_without_labels_to_hold_back():
+def test_families_are_not_compared_without_labels_to_hold_out():
     X = np.random.default_rng(0).normal(size=(50, 2))
     for y in (np.arange(50) % 10, np.r_[np.zeros(45), 1:6].astype(int)):
         model = ISBOR().fit(X, y)
@@ -132,7 +135,7 @@ def test_a_constant_score_has_the_unit_of_the_noise():
     assert_array_equal(model.feature_relevance_, 0.0)
 
 
-def test_kinds_that_were_given_up_are_told_apart():
+def test_families_that_were_given_up_are_told_apart():
     held = FamilyTrial(("rbf",), -0.7, 0.0, 0.0, 3.0, n_fits=3)
     given_up = FamilyTrial(("mixed",), -0.6, 0.2, 0.01, 9.0, n_fits=1)
     text = repr(Selection(("rbf",), (held, given_up), "the best."))
@@ -152,21 +155,21 @@ def draw_groups(seed, n, n_groups):
     return table, np.digitize(x + 0.7 * rng.normal(size=n), [-0.5, 0.5]), group
 
 
-@pytest.mark.parametrize("kind", [{"basis": "rbf"}, ARD, MIXED], ids=["rbf", "ard", "mixed"])
-def test_groups_that_mean_nothing_do_little_harm(kind):
+@families
+def test_groups_that_mean_nothing_do_little_harm(family):
     """Neither those that training knows nor, above all, those that it does not."""
     table, y, group = draw_groups(2, 1600, 150)
     train = np.arange(1600) < 300
-    model = ISBOR(**kind).fit(table[train], y[train])
-    without = ISBOR(**kind).fit(table.loc[train, ["x"]], y[train])
+    model = ISBOR(**FAMILIES[family]).fit(table[train], y[train])
+    without = ISBOR(**FAMILIES[family]).fit(table.loc[train, ["x"]], y[train])
     seen = np.isin(group, group[train])
     for rows in (~train & seen, ~train & ~seen):
         loss = log_loss(y[rows], model.predict_proba(table[rows]))
         assert loss < log_loss(y[rows], without.predict_proba(table.loc[rows, ["x"]])) + 0.05
 
 
-def test_kinds_are_compared_on_groups_that_their_fits_did_not_see():
-    """Each held row has a group of its own: what a kind learned about the others' is of no use there."""
+def test_families_are_compared_on_groups_that_their_fits_did_not_see():
+    """Each held-out row has a group of its own: what was learned about the others' is of no use there."""
     n = 150
     x = np.random.default_rng(0).normal(size=n)
     y = (x > 0).astype(int)
@@ -183,7 +186,7 @@ def test_kinds_are_compared_on_groups_that_their_fits_did_not_see():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "kind"),
+    ("parameters", "family"),
     [
         ({"basis": "rbf"}, "rbf"),
         ({"gamma": 0.2}, "rbf"),
@@ -193,36 +196,17 @@ def test_kinds_are_compared_on_groups_that_their_fits_did_not_see():
         ({"solver": "sequential"}, "rbf"),
     ],
 )
-def test_what_is_asked_for_is_not_compared(two_of_six, arguments, kind):
-    model = ISBOR(**arguments).fit(two_of_six[0][:60], two_of_six[1][:60])
-    assert model.basis_ == kind
+def test_what_is_asked_for_is_not_compared(two_of_six, parameters, family):
+    model = ISBOR(**parameters).fit(two_of_six[0][:60], two_of_six[1][:60])
+    assert model.basis_ == family
     assert model.selection_.trials == ()
 
 
-@pytest.mark.parametrize("kind", [MIXED, ARD], ids=["mixed", "ard"])
-def test_order_and_repetition_of_rows(two_of_six, kind):
-    X, y = two_of_six[0][:120], two_of_six[1][:120]
-    rng = np.random.default_rng(1)
-    times = rng.integers(1, 4, 120)
-    weighted = ISBOR(**kind).fit(X, y, sample_weight=times)
-    repeated = rng.permutation(np.repeat(np.arange(120), times))
-    again = ISBOR(**kind).fit(X[repeated], y[repeated])
-    assert_allclose(again.predict_proba(X), weighted.predict_proba(X), atol=1e-6)
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_threads_do_not_matter(two_of_six, n_jobs):
-    X, y = two_of_six[0][:150], two_of_six[1][:150]
-    model = ISBOR(**MIXED, n_jobs=n_jobs).fit(X, y)
-    assert_allclose(model.predict_proba(X), ISBOR(**MIXED, n_jobs=1).fit(X, y).predict_proba(X), atol=1e-9)
-
-
-@pytest.mark.parametrize("kind", [{"basis": "rbf"}, ARD, MIXED], ids=["rbf", "ard", "mixed"])
-def test_max_vectors_is_a_limit(two_of_six, fits, kind):
+@families
+def test_max_vectors_is_a_limit(two_of_six, fits, family):
     X, y, X_test, y_test = two_of_six
-    free = fits[kind.get("basis", "ard")]
-    limit = free.n_relevance_ // 2
-    small = ISBOR(**kind, max_vectors=limit).fit(X, y)
+    limit = fits[family].n_relevance_ // 2
+    small = ISBOR(**FAMILIES[family], max_vectors=limit).fit(X, y)
     assert 0 < small.n_relevance_ <= limit
     guess = np.full(len(y_test), np.median(y))
     assert mean_absolute_error(y_test, small.predict(X_test)) < 0.8 * mean_absolute_error(y_test, guess)
@@ -288,18 +272,13 @@ def test_small_members_get_company_and_large_ones_go_on(two_of_six, monkeypatch)
     assert [runs[3][0], runs[4][0]] == [runs[1][1], runs[2][1]]
 
 
-def test_a_mixed_model_is_an_average_that_survives_pickling(fits, two_of_six):
-    X = two_of_six[2]
-    model = fits["mixed"]
-    again = pickle.loads(pickle.dumps(model))
-    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert len(model.dual_coef_) == len(model.alpha_) == len(model.relevance_vectors_) == model.n_relevance_
-    score = model.latent(two_of_six[0])
-    assert_allclose([score.mean(), score.std()], [0.0, 1.0], atol=1e-9)
+@families
+def test_attributes_describe_one_sum(fits, two_of_six, family):
+    check_one_sum(fits[family], two_of_six[0])
 
 
-@pytest.mark.parametrize("kind", [MIXED, {}], ids=["mixed", "auto"])
-def test_an_interrupt_leaves_the_estimator_as_it_was(two_of_six, kind):
+@pytest.mark.parametrize("parameters", [MIXED, {}], ids=["mixed", "auto"])
+def test_an_interrupt_leaves_the_estimator_as_it_was(two_of_six, parameters):
     seen = []
 
     def interrupt(step):
@@ -307,51 +286,33 @@ def test_an_interrupt_leaves_the_estimator_as_it_was(two_of_six, kind):
         if len(seen) == 100:
             raise KeyboardInterrupt
 
-    model = ISBOR(**kind, callback=interrupt)
+    model = ISBOR(**parameters, callback=interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(two_of_six[0], two_of_six[1])
     assert not hasattr(model, "classes_")
 
 
-def test_outliers_do_not_hide_a_feature(two_of_six):
+def test_outliers_do_not_hide_a_feature(two_of_six, fits):
     """One wild value takes the signal out of a standardised column, not out of its warp."""
     X, y, X_test, y_test = two_of_six
     wild = X.copy()
     wild[0, 0] = 1e6
-    model = ISBOR(**MIXED).fit(wild, y)
-    clean = ISBOR(**MIXED).fit(X, y)
-    loss, best = (log_loss(y_test, fit.predict_proba(X_test), labels=fit.classes_) for fit in (model, clean))
+    models = ISBOR(**MIXED).fit(wild, y), fits["mixed"]
+    loss, best = (log_loss(y_test, model.predict_proba(X_test), labels=model.classes_) for model in models)
     assert loss < best + 0.1
 
 
 # --- Tables ------------------------------------------------------------------------------------------------
 
 
-def shop(n, seed):
-    """Grades that depend on a category, on a number and on whether the number is missing."""
-    pandas = pytest.importorskip("pandas")
-    rng = np.random.default_rng(seed)
-    colour = rng.choice(["red", "green", "blue"], n)
-    age = rng.uniform(20, 60, n)
-    missing = rng.random(n) < 0.2
-    f = (
-        np.select([colour == "red", colour == "green"], [1.5, 0.0], -1.5)
-        + (age - 40) / 10 * ~missing
-        + 2.0 * missing
-    )
-    grade = np.digitize(f + 0.5 * rng.normal(size=n), [-1.0, 1.0])
-    frame = pandas.DataFrame({"colour": pandas.Categorical(colour), "age": np.where(missing, np.nan, age)})
-    return frame, grade
-
-
-@pytest.mark.parametrize("kind", [{"basis": "rbf"}, MIXED], ids=["rbf", "mixed"])
-def test_categories_and_missing_cells(kind):
+@pytest.mark.parametrize("family", ["rbf", "mixed"])
+def test_categories_and_missing_cells(family):
     X, y = shop(500, 0)
     X_test, y_test = shop(1000, 1)
-    model = ISBOR(**kind).fit(X, y)
-    assert list(model.feature_names_in_) == ["colour", "age"]
-    assert len(model.feature_relevance_) == 2
-    assert model.feature_relevance_.min() > 0.1
+    model = ISBOR(**FAMILIES[family]).fit(X, y)
+    relevance = dict(zip(model.feature_names_in_, model.feature_relevance_, strict=True))
+    assert min(relevance["colour"], relevance["age"]) > 0.1
+    assert max(relevance["one"], relevance["flag"]) < 0.05
     assert mean_absolute_error(y_test, model.predict(X_test)) < 0.25
     unseen = X_test.iloc[:5].assign(colour="violet")
     assert_allclose(model.predict_proba(unseen).sum(axis=1), 1.0)

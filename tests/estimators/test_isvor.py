@@ -16,21 +16,16 @@ from isbor.kernel.calibration import calibrate
 from isbor.metrics import log_loss
 from isbor.model.latent import Latent
 from isbor.prediction.probabilities import class_probabilities
-from tests.estimators.hard_problems import named_problems, random_problem
+from tests.estimators.hard_problems import check_fitted, random_problem
+from tests.problems import noisy_rows
 
 CLASSES = [0, 1, 2, 3]
 both_constraints = pytest.mark.parametrize("constraints", ["implicit", "adjacent"])
 
 
-def draw(n, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 2))
-    return X, np.digitize(X[:, 0] + X[:, 1] ** 2 + 0.5 * rng.normal(size=n), [0.0, 1.0, 2.0])
-
-
 @pytest.fixture(scope="module")
 def rows():
-    return draw(60)
+    return noisy_rows(60, seed=0)
 
 
 def fit_in_the_scale_of(first, X, y, gamma=0.5, **parameters):
@@ -328,48 +323,6 @@ def test_class_weights_count_in_partial_fit(rows):
 # --- Hard problems -----------------------------------------------------------------------------------------
 
 
-LONG_PATHS = ("50 classes", "50 ordered classes", "10,000 columns")
-
-
-def check(model, X):
-    p = model.predict_proba(X)
-    assert_allclose(p.sum(axis=1), 1.0)
-    assert np.all(p >= 0)
-    assert not np.isnan(model.predict_log_proba(X)).any()
-    check_machine(model, X)
-
-
-def check_machine(model, X):
-    for value in (model.latent(X), model.decision_function(X), model.thresholds_, model.dual_coef_):
-        assert np.all(np.isfinite(value))
-    assert np.all(np.diff(model.thresholds_) >= 0)
-    assert set(model.predict(X)) <= set(model.classes_)
-
-
-@pytest.mark.parametrize(
-    ("X", "y"),
-    [
-        pytest.param(X, y, id=name, marks=[pytest.mark.slow] if name in LONG_PATHS else [])
-        for name, X, y in named_problems()
-    ],
-)
-def test_named_problem(X, y):
-    check_machine(ISVOR(probability=False).fit(X, y), X)
-
-
-@pytest.mark.slow
-@both_constraints
-@pytest.mark.parametrize(("X", "y"), [pytest.param(X, y, id=name) for name, X, y in named_problems()])
-def test_named_problem_with_probabilities(X, y, constraints):
-    check(ISVOR(constraints=constraints).fit(X, y), X)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_random_problem(seed):
-    X, y, weight = random_problem(seed)
-    check(ISVOR(constraints=["implicit", "adjacent"][seed % 2]).fit(X, y, weight), X)
-
-
 @pytest.mark.parametrize("seed", range(20, 30))
 def test_random_problem_in_pieces(seed):
     X, y, weight = random_problem(seed)
@@ -378,4 +331,4 @@ def test_random_problem_in_pieces(seed):
     for part in np.array_split(np.arange(len(y)), 4):
         if len(part):
             model.partial_fit(X[part], y[part], sample_weight=weight[part])
-            check(model, X)
+            check_fitted(model, X)
