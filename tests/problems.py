@@ -19,6 +19,11 @@ def small_rows(seed=0, n=80, d=2, levels=4, noise=0.5):
     return rows
 
 
+def expanded(rows, basis, weights, thresholds, n_jobs=1):
+    with Workers(n_jobs) as workers:
+        return expand(rows, streamed(rows, basis), weights, thresholds, workers)
+
+
 def expansion_of(rows, *, gamma=0.3, n_candidates=25, seed=0):
     """An expansion at a random point, with the basis functions it belongs to."""
     rng = np.random.default_rng(seed)
@@ -26,5 +31,4 @@ def expansion_of(rows, *, gamma=0.3, n_candidates=25, seed=0):
     weights = np.where(np.arange(n_candidates) < 5, rng.normal(size=n_candidates), 0.0)
     thresholds = np.sort(rng.normal(size=int(rows.y.max())))
     thresholds += 0.2 * np.arange(len(thresholds))
-    with Workers(1) as workers:
-        return expand(rows, streamed(rows, basis), weights, thresholds, workers), basis
+    return expanded(rows, basis, weights, thresholds), basis

@@ -38,13 +38,15 @@ def mode_of(rows, functions, alpha, noise_scale, beta=None):
         return find_mode(held, alpha, np.zeros(len(alpha)), np.linspace(-1, 1, rows.y.max()), tol=1e-22)
 
 
+def gradient_at(rows, functions, mode, noise_scale, n_jobs=1):
+    with Workers(n_jobs) as workers:
+        return evidence_gradient(rows, functions, streamed(rows, functions), mode, workers, noise_scale)
+
+
 @pytest.mark.parametrize("beta", [0.2, 3.0])
 def test_the_gradient_is_that_of_the_log_evidence(problem, beta):
     rows, functions, alpha, noise_scale = problem
-    with Workers(1) as workers:
-        mode = mode_of(rows, functions, alpha, noise_scale, beta)
-        columns = streamed(rows, functions)
-        gradient = evidence_gradient(rows, functions, columns, mode, workers, noise_scale)
+    gradient = gradient_at(rows, functions, mode_of(*problem, beta), noise_scale)
 
     def evidence(functions, alpha):
         return log_evidence(mode_of(rows, functions, alpha, noise_scale, beta))
@@ -59,23 +61,17 @@ def test_the_gradient_is_that_of_the_log_evidence(problem, beta):
             up, down = (evidence(replace(functions, **{name: values + s * step}), alpha) for s in (1, -1))
             numeric[index] = (up - down) / (2 * h)
         assert_allclose(getattr(gradient, name), numeric, rtol=1e-5, atol=1e-5, err_msg=name)
-    for k in range(len(alpha)):
-        factor = np.ones(len(alpha))
-        factor[k] = np.exp(h)
-        numeric_alpha = (evidence(functions, alpha * factor) - evidence(functions, alpha / factor)) / (2 * h)
-        assert_allclose(gradient.log_alpha[k], numeric_alpha, rtol=1e-5, atol=1e-6)
+    for k, factor in enumerate(np.exp(h * np.eye(len(alpha)))):
+        numeric = (evidence(functions, alpha * factor) - evidence(functions, alpha / factor)) / (2 * h)
+        assert_allclose(gradient.log_alpha[k], numeric, rtol=1e-5, atol=1e-6)
 
 
 def test_blocks_and_threads_do_not_matter(problem, monkeypatch):
-    rows, functions, alpha, noise_scale = problem
-    mode = mode_of(rows, functions, alpha, noise_scale)
-    with Workers(1) as workers:
-        whole = evidence_gradient(rows, functions, streamed(rows, functions), mode, workers, noise_scale)
-    monkeypatch.setattr(
-        "isbor.inference.gradient.row_blocks", lambda n, _: [slice(i, i + 17) for i in range(0, n, 17)]
-    )
-    with Workers(3) as workers:
-        parts = evidence_gradient(rows, functions, streamed(rows, functions), mode, workers, noise_scale)
-    assert_allclose(parts.centres, whole.centres, rtol=1e-10, atol=1e-10)
-    assert_allclose(parts.metric, whole.metric, rtol=1e-10, atol=1e-10)
-    assert_allclose(parts.log_alpha, whole.log_alpha, rtol=1e-10, atol=1e-10)
+    rows, functions, _, noise_scale = problem
+    mode = mode_of(*problem)
+    whole = gradient_at(rows, functions, mode, noise_scale)
+    blocks = [slice(i, i + 17) for i in range(0, len(rows), 17)]
+    monkeypatch.setattr("isbor.inference.gradient.row_blocks", lambda *_: blocks)
+    parts = gradient_at(rows, functions, mode, noise_scale, n_jobs=3)
+    for name in ("centres", "metric", "log_alpha"):
+        assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-10, atol=1e-10)

@@ -73,8 +73,7 @@ class SparseClassifier(LatentClassifier):
             self.relevance_vectors_ = training.X[self.relevance_]
         self.n_relevance_ = len(functions)
         self.gamma_ = result.gamma
-        with np.errstate(divide="ignore"):
-            self.feature_scale_ = 1.0 / training.scaling.factor
+        self.feature_scale_ = training.scaling.spread
         self.feature_relevance_ = feature_relevance(model, rows, training.feature, self.n_features_in_)
         self.log_evidence_ = model.log_evidence
         self.n_iter_ = result.n_passes

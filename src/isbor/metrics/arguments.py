@@ -106,7 +106,7 @@ def _weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:
     """Return the weights as an array, ones by default."""
     if sample_weight is None:
         return np.ones(n)
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    weight: FloatArray = np.ma.filled(np.ma.asarray(sample_weight, dtype=np.float64), np.nan)
     if weight.shape != (n,):
         raise ValueError(
             f"sample_weight has shape {weight.shape}; {(n,)} is needed. Pass one weight per row, or None."
