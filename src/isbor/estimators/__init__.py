@@ -1,7 +1,6 @@
 """The estimators, with one module for each model.
 
-May import all packages below: `isbor.search`, `isbor.kernel`, `isbor.gp`, `isbor.inspection`, and those
-below.
+May import `isbor.search`, `isbor.kernel`, `isbor.gp`, `isbor.inspection` and the packages below them.
 """
 
 from isbor.estimators.gpor import GPOR

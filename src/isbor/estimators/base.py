@@ -19,7 +19,7 @@ from isbor.estimators.parameters import DICT, NONE, RANDOM_STATE, Allowed, check
 from isbor.model.latent import Latent, LatentModel
 from isbor.prediction.decisions import Loss, decide, margins
 from isbor.prediction.empty_classes import insert_empty_levels
-from isbor.prediction.probabilities import class_probabilities, credible_bands, log_class_probabilities
+from isbor.prediction.probabilities import class_probabilities, credible_intervals, log_class_probabilities
 
 __all__ = [
     "SHARED_PARAMETERS",
@@ -285,11 +285,11 @@ class LatentClassifier(OrdinalClassifier):
         """
         if not 0 < coverage < 1:
             raise ValueError(f"coverage is {coverage}; a number between 0 and 1 is needed, for example 0.9.")
-        bands = self._map_rows(
+        limits = self._map_rows(
             X,
-            lambda latent: np.stack(credible_bands(latent, self._cuts, coverage), axis=1),
+            lambda latent: np.stack(credible_intervals(latent, self._cuts, coverage), axis=1),
         )
-        return bands[:, 0], bands[:, 1]
+        return limits[:, 0], limits[:, 1]
 
     @overload
     def latent(self, X: ArrayLike, return_std: Literal[False] = False) -> FloatArray: ...
