@@ -348,7 +348,9 @@ def test_a_bad_file_is_named(no_files, spoil, message):
     assert str(no_files / "swd.csv") in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"not gzip", gzip.compress(b"a,target\n1,2\n" * 50)[:-12]])
+@pytest.mark.parametrize(
+    "content", [b"not gzip", gzip.compress(b"a,target\n1,2\n" * 50)[:-12]], ids=["no archive", "cut off"]
+)
 def test_a_damaged_archive_is_named(no_files, content):
     no_files.mkdir(parents=True)
     (no_files / "bank8fm.csv.gz").write_bytes(content)
