@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 
 from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
@@ -20,6 +19,7 @@ from isbor.search.solvers.passes import PassSettings, make_moves, moves_that_pay
 from isbor.search.solvers.sequential import solve_sequential
 from isbor.search.starts import initial_model
 from isbor.search.width import choose_width
+from tests.inference.test_evidence import digits_lost
 from tests.problems import small_rows
 
 FREE = PassSettings(0.0, np.inf, 0.01)
@@ -75,12 +75,10 @@ def test_moves_end_at_a_fresh_factorisation_whatever_digits_were_lost(start):
     quadratic = gram_model(expansion)
     sound = weight_posterior(quadratic, np.arange(len(model)), model.mode.alpha)
     drifted = replace(sound, covariance=sound.covariance * (1 + 1e-4), mean=sound.mean * (1 + 1e-4))
+    assert digits_lost(quadratic, drifted) > 1e-5
     after, moves = make_moves(quadratic, drifted, np.zeros(len(expansion.weights)), 0.01, 5, 10)
     assert len(moves) == 5
-    fresh = weight_posterior(quadratic, after.active, after.alpha)
-    for name in ("covariance", "mean", "sparsity", "quality"):
-        exact = getattr(fresh, name)
-        assert_allclose(getattr(after, name), exact, atol=1e-9 * np.abs(exact).max(), err_msg=name)
+    assert digits_lost(quadratic, after) < 1e-8
 
 
 def test_width_is_chosen_by_evidence_less_the_size_prior():
