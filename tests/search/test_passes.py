@@ -20,6 +20,7 @@ from isbor.search.solvers.sequential import solve_sequential
 from isbor.search.starts import initial_model
 from isbor.search.width import choose_width
 from tests.inference.test_evidence import digits_lost
+from tests.prediction.test_ensemble import SETTINGS
 from tests.problems import small_rows
 
 FREE = PassSettings(0.0, np.inf, 0.01)
@@ -89,6 +90,15 @@ def test_width_is_chosen_by_evidence_less_the_size_prior():
     assert free.objective == max(trial.log_evidence for trial in trials)
     assert dear.objective == max(trial.log_evidence - 20 * trial.n_active for trial in dear_trials)
     assert len(dear.model.functions.origin) < len(free.model.functions.origin)
+
+
+def test_the_first_rows_hold_every_level():
+    y = np.arange(5000) % 2000  # more levels than a quarter of the usual sample
+    rows, _ = canonical_rows(np.arange(5000.0)[:, None], y, np.ones(5000))
+    settings = replace(SETTINGS, n_candidates=None).for_solver(rows)
+    assert settings.first_rows > SolverSettings().first_rows
+    assert len(np.unique(rows.head(settings.first_rows).y)) == 2000
+    assert settings.n_candidates == 5000
 
 
 def test_more_classes_than_a_sample_would_hold(monkeypatch):
