@@ -1,14 +1,11 @@
 """Small training problems that several tests use."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 
 from isbor._core.parallel import Workers
 from isbor.data.rows import canonical_rows
 from isbor.inference.expansion import expand, streamed
-from isbor.inference.mode import find_mode, starting_thresholds
 from isbor.model.basis import RowDictionary
 
 # --- Tables as a user has them -----------------------------------------------------------------------------
@@ -69,6 +66,11 @@ def small_rows(seed=0, n=80, d=2, levels=4, noise=0.5):
     return rows
 
 
+def expanded(rows, basis, weights, thresholds, n_jobs=1):
+    with Workers(n_jobs) as workers:
+        return expand(rows, streamed(rows, basis), weights, thresholds, workers)
+
+
 def expansion_of(rows, *, gamma=0.3, n_candidates=25, seed=0):
     """An expansion at a random point, with the basis functions it belongs to."""
     rng = np.random.default_rng(seed)
@@ -76,17 +78,4 @@ def expansion_of(rows, *, gamma=0.3, n_candidates=25, seed=0):
     weights = np.where(np.arange(n_candidates) < 5, rng.normal(size=n_candidates), 0.0)
     thresholds = np.sort(rng.normal(size=int(rows.y.max())))
     thresholds += 0.2 * np.arange(len(thresholds))
-    with Workers(1) as workers:
-        return expand(rows, streamed(rows, basis), weights, thresholds, workers), basis
-
-
-def mode_of(rows, functions, alpha, *, start=None, noise_scale=None, beta=None, **options):
-    """The mode of given functions and precisions; `beta` holds the precision of the thresholds."""
-    weights, thresholds = start or (np.zeros(len(alpha)), starting_thresholds(rows.y, rows.weight))
-    columns = streamed(rows, functions)
-    with Workers(1) as workers:
-
-        def expand_at(w, b):
-            return replace(expand(rows, columns, w, b, workers, noise_scale), held_precision=beta)
-
-        return find_mode(expand_at, alpha, weights, thresholds, **options)
+    return expanded(rows, basis, weights, thresholds), basis

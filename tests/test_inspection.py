@@ -16,18 +16,28 @@ from isbor.inference.sparse import SparseModel
 from isbor.inspection import feature_relevance
 from isbor.model.basis import Functions, RowDictionary
 from isbor.prediction.ensemble import Ensemble
-from tests.problems import shop, small_rows
+from tests.problems import small_rows
 
 
 def hand_made(rows, functions, weights):
     """A score that no fit led to."""
     scaling = canonical_rows(rows.X.copy(), rows.y, rows.weight)[1]
-    m = len(functions)
-    expansion = Expansion(
-        np.asarray(weights, dtype=float), np.zeros(1), 0.0, np.zeros(m + 1), np.eye(m + 1), 0.0, 0.0
-    )
+    m, weights = len(functions), np.asarray(weights, dtype=float)
+    expansion = Expansion(weights, np.zeros(1), 0.0, np.zeros(m + 1), np.eye(m + 1), 0.0, 0.0)
     model = SparseModel(functions, Mode(np.ones(m), expansion), 0.0, len(rows))
     return Ensemble.of(Preparation.plain(scaling), [model], rows.total_weight)
+
+
+def bumps(rows, gamma, which, seed):
+    """A score of Gaussian functions at some rows, with random weights."""
+    weights = np.random.default_rng(seed).normal(size=len(which))
+    return hand_made(rows, RowDictionary(rows, gamma).basis(which), weights)
+
+
+def relevance(latent, rows):
+    """The relevance where each column is a feature."""
+    d = rows.X.shape[1]
+    return feature_relevance(latent, rows, np.arange(d), d)
 
 
 def ramps(metric):
@@ -35,63 +45,62 @@ def ramps(metric):
     metric = np.asarray(metric, dtype=float)
     m = len(metric)
     return Functions(
-        np.zeros_like(metric), metric, np.ones(m, bool), np.zeros(m), np.zeros(m, dtype=np.intp), np.ones(m)
+        np.zeros_like(metric), metric, np.ones(m, bool), np.zeros(m), np.zeros(m, int), np.ones(m)
     )
 
 
-def all_pairs(latent, rows, feature, n_features):
+def all_pairs(latent, rows, feature=None):
     """Exchange each feature between all pairs of rows, and compute their scores from scratch."""
-    n = len(rows)
-    receiver, donor = (index.ravel() for index in np.indices((n, n)))
+    feature = np.arange(rows.X.shape[1]) if feature is None else feature
+    receiver, donor = (index.ravel() for index in np.indices((len(rows), len(rows))))
     share = rows.weight[receiver] * rows.weight[donor]
-
-    def score(X):
-        return latent.latent_of_scaled(X).mean
-
-    effect = np.zeros(n_features)
-    for j in range(n_features):
+    score = latent.latent_of_scaled(rows.X).mean[receiver]
+    effect = np.zeros(feature.max() + 1)
+    for j in range(len(effect)):
         X = rows.X[receiver]
         X[:, feature == j] = rows.X[donor][:, feature == j]
-        effect[j] = share @ (score(X) - score(rows.X)[receiver]) ** 2
+        effect[j] = share @ (latent.latent_of_scaled(X).mean - score) ** 2
     return effect / effect.sum()
 
 
-@pytest.fixture
-def arguments_of(monkeypatch):
-    """What a fit calls `feature_relevance` with."""
-
-    def fit(model, X, y):
-        called = []
-        monkeypatch.setattr(
-            "isbor.estimators.sparse.feature_relevance",
-            lambda *arguments: called.append(arguments) or feature_relevance(*arguments),
-        )
-        model.fit(X, y)
-        return called[0]
-
-    return fit
-
-
-# --- What it is -------------------------------------------------------------------------------------------
+def shop(n):
+    """A table with all there is: missing cells, a category, an ordered one, skewed numbers, a constant."""
+    rng = np.random.default_rng(0)
+    income = np.exp(2.0 * rng.normal(size=n))
+    age = rng.normal(size=n)
+    colour = rng.choice(["red", "green", "blue"], n)
+    size = rng.choice(["s", "m", "l"], n)
+    f = np.log(income) / 2 + age * (colour == "red") + (size == "l")
+    frame = pd.DataFrame(
+        {
+            "income": income,
+            "age": np.where(rng.random(n) < 0.2, np.nan, age),
+            "one": 1.0,
+            "colour": colour,
+            "size": pd.Categorical(size, ["s", "m", "l"], ordered=True),
+            "flag": rng.random(n) < 0.5,
+        }
+    )
+    return frame, np.digitize(f + 0.3 * rng.normal(size=n), [-0.5, 0.5, 1.2])
 
 
 def test_of_a_linear_score_it_is_the_square_of_coefficient_times_spread():
     rows = small_rows(n=100, d=4)
     coefficients = np.array([1.0, -0.5, 0.0, 3.0])
     latent = hand_made(rows, ramps([1e-4 * coefficients]), [1e4])
-    expected = coefficients**2 / np.sum(coefficients**2)
-    assert_allclose(feature_relevance(latent, rows, np.arange(4), 4), expected, atol=1e-6)
+    assert_allclose(relevance(latent, rows), coefficients**2 / np.sum(coefficients**2), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [{"basis": "rbf"}, {"metric": "ard"}, {"basis": "mixed"}, {}],
-    ids=["rbf", "ard", "mixed", "auto"],
-)
-def test_it_agrees_with_scores_computed_anew(kind, arguments_of):
-    latent, rows, feature, n_features = arguments_of(ISBOR(**kind), *shop(90))
-    found = feature_relevance(latent, rows, feature, n_features)
-    assert_allclose(found, all_pairs(latent, rows, feature, n_features), rtol=1e-6, atol=1e-12)
+@pytest.mark.parametrize("family", [{"basis": "rbf"}, {"metric": "ard"}, {"basis": "mixed"}, {}], ids=str)
+def test_it_agrees_with_scores_computed_anew(family, monkeypatch):
+    called = []
+    monkeypatch.setattr(
+        "isbor.estimators.sparse.feature_relevance",
+        lambda *arguments: called.append(arguments) or feature_relevance(*arguments),
+    )
+    found = ISBOR(**family).fit(*shop(90)).feature_relevance_
+    ((latent, rows, feature, _),) = called
+    assert_allclose(found, all_pairs(latent, rows, feature), rtol=1e-6, atol=1e-12)
     assert_allclose(found.sum(), 1.0)
     assert found[2] == 0.0  # the constant
 
@@ -99,12 +108,10 @@ def test_it_agrees_with_scores_computed_anew(kind, arguments_of):
 @pytest.mark.parametrize("gamma", [0.02, 0.5])
 def test_rows_have_weights(gamma):
     rows = small_rows(n=80, d=3)
-    basis = RowDictionary(rows, gamma).basis(np.arange(10))
-    latent = hand_made(rows, basis, np.random.default_rng(0).normal(size=10))
-    found = feature_relevance(latent, rows, np.arange(3), 3)
-    assert_allclose(found, all_pairs(latent, rows, np.arange(3), 3), rtol=1e-9)
-    equal = replace(rows, weight=np.ones(len(rows)))
-    assert np.abs(found - feature_relevance(latent, equal, np.arange(3), 3)).max() > 1e-3
+    latent = bumps(rows, gamma, np.arange(10), seed=0)
+    found = relevance(latent, rows)
+    assert_allclose(found, all_pairs(latent, rows), rtol=1e-9)
+    assert np.abs(found - relevance(latent, replace(rows, weight=np.ones(len(rows))))).max() > 1e-3
 
 
 def test_columns_of_a_feature_are_exchanged_together():
@@ -119,7 +126,7 @@ def test_columns_of_a_feature_are_exchanged_together():
 def test_a_steep_step_that_is_not_high_matters_little():
     rows = small_rows(n=150, d=2)
     latent = hand_made(rows, ramps([[0.5, 0.0], [0.0, 1e3]]), [1.0, 0.05])
-    assert feature_relevance(latent, rows, np.arange(2), 2)[1] < 0.02
+    assert relevance(latent, rows)[1] < 0.02
 
 
 def test_a_binary_column_is_the_same_feature_as_numbers_and_as_a_category():
@@ -143,9 +150,6 @@ def test_skewed_features_count_by_their_effect():
     assert_allclose(model.feature_relevance_, [0.8, 0.2, 0.0], atol=0.06)
 
 
-# --- What it does not depend on ---------------------------------------------------------------------------
-
-
 def test_order_and_repetition_of_rows():
     frame, y = shop(150)
     X = frame.drop(columns="age")  # what takes the place of missing cells is tested elsewhere
@@ -158,12 +162,11 @@ def test_order_and_repetition_of_rows():
 
 def test_few_pairs_are_about_as_good_as_all(monkeypatch):
     rows = small_rows(n=600, d=3)
-    basis = RowDictionary(rows, 0.2).basis(np.arange(12))
-    latent = hand_made(rows, basis, np.random.default_rng(1).normal(size=12))
-    exact = all_pairs(latent, rows, np.arange(3), 3)
-    assert_allclose(feature_relevance(latent, rows, np.arange(3), 3), exact, atol=0.015)
+    latent = bumps(rows, 0.2, np.arange(12), seed=1)
+    exact = all_pairs(latent, rows)
+    assert_allclose(relevance(latent, rows), exact, atol=0.015)
     monkeypatch.setattr(inspection, "_MAX_VALUES", 12 * 3 * 300)  # half of the rows, one pair each
-    found = feature_relevance(latent, rows, np.arange(3), 3)
+    found = relevance(latent, rows)
     assert np.any(found != exact)
     assert_allclose(found, exact, atol=0.1)
 
@@ -174,7 +177,7 @@ def test_pairs_do_not_depend_on_labels(monkeypatch):
     rows, _ = canonical_rows(np.column_stack([x, z]), (x > np.median(x)).astype(int), np.ones(1000))
     latent = hand_made(rows, ramps([[1e-4, 1e-4]]), [1e4])
     monkeypatch.setattr(inspection, "_MAX_PAIRS", 1000)
-    assert_allclose(feature_relevance(latent, rows, np.arange(2), 2), [0.5, 0.5], atol=0.05)
+    assert_allclose(relevance(latent, rows), [0.5, 0.5], atol=0.05)
 
 
 def test_every_row_is_in_as_many_pairs():
@@ -187,21 +190,19 @@ def test_every_row_is_in_as_many_pairs():
             assert_array_equal(np.bincount(side, minlength=n), len(side) // n)
 
 
-# --- Limits -----------------------------------------------------------------------------------------------
-
-
-def test_features_that_no_function_uses_have_none():
-    rows = small_rows(n=60, d=3)
-    latent = hand_made(rows, ramps([[0.0, 1.0, 0.0]]), [1.0])
-    assert_array_equal(feature_relevance(latent, rows, np.arange(3), 3), [0.0, 1.0, 0.0])
-
-
-@pytest.mark.parametrize("functions", [ramps(np.empty((0, 2))), ramps([[0.0, 0.0]]), ramps([[1.0, 1.0]])])
-def test_a_constant_score_has_no_relevant_feature(functions):
-    """No functions, one of no feature, or one of no weight."""
-    rows = small_rows(n=60)
-    latent = hand_made(rows, functions, np.zeros(len(functions)))
-    assert_array_equal(feature_relevance(latent, rows, np.arange(2), 2), [0.0, 0.0])
+@pytest.mark.parametrize(
+    ("metric", "weight", "expected"),
+    [
+        (np.empty((0, 2)), [], [0.0, 0.0]),
+        ([[0.0, 0.0]], [0.0], [0.0, 0.0]),
+        ([[1.0, 1.0]], [0.0], [0.0, 0.0]),
+        ([[0.0, 1.0, 0.0]], [1.0], [0.0, 1.0, 0.0]),
+    ],
+    ids=["no function", "of no feature", "of no weight", "of one feature"],
+)
+def test_features_that_change_nothing_have_none(metric, weight, expected):
+    rows = small_rows(n=60, d=len(expected))
+    assert_array_equal(relevance(hand_made(rows, ramps(metric), weight), rows), expected)
 
 
 @pytest.mark.parametrize("huge", [1e8, 1e100])
@@ -214,5 +215,4 @@ def test_huge_values(huge):
     steep = ramps([[0.0, 1.0, 0.0], [1.0, 0.0, 0.5]])
     latent = hand_made(rows, basis.followed_by(steep), np.random.default_rng(0).normal(size=9))
     rows = replace(rows, X=X)
-    found = feature_relevance(latent, rows, np.arange(3), 3)
-    assert_allclose(found, all_pairs(latent, rows, np.arange(3), 3), rtol=1e-3)
+    assert_allclose(relevance(latent, rows), all_pairs(latent, rows), rtol=1e-3)

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers
 from numpy.testing import assert_allclose, assert_array_equal
@@ -116,3 +117,16 @@ def test_scaling_can_be_undone():
     X = np.column_stack([X, np.full(len(X), 7.0)])
     _, scaling = canonical_rows(X, y, weight)
     assert_allclose(scaling.inverse(scaling(X)), X)
+
+
+@pytest.mark.parametrize("exponent", [-900, -1000, -1030, -1050])
+def test_the_unit_of_a_column_does_not_matter_even_where_numbers_are_subnormal(exponent):
+    X, y, weight = table(4)
+    X = np.round(X * 64)  # so that the tiny ones are exact
+    rows, _ = canonical_rows(X, y, weight)
+    X_tiny = X * [2.0**exponent, 1.0, 1.0]
+    tiny, scaling = canonical_rows(X_tiny, y, weight)
+    assert_allclose(tiny.X[np.argsort(tiny.source)], rows.X[np.argsort(rows.source)], rtol=0, atol=1e-7)
+    assert_allclose(scaling(X_tiny[tiny.source]), tiny.X, atol=1e-12)
+    assert_allclose(scaling.inverse(tiny.X) / scaling.spread, X_tiny[tiny.source] / scaling.spread, atol=1e-5)
+    assert scaling(np.array([[1e300, 0.0, 0.0]]))[0, 0] == 1e100

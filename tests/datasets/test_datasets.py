@@ -4,6 +4,7 @@ import gzip
 import os
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.error import URLError
 
 import numpy as np
@@ -27,43 +28,43 @@ from isbor.datasets import (
 from isbor.datasets.catalogue import BENCHMARKS
 from isbor.datasets.files import write_table
 
-CLASS_COUNTS = {
-    "bs": [288, 49, 288],
-    "swd": [32, 352, 399, 217],
-    "marketing": [1745, 775, 667, 813, 722, 1110, 969, 1308, 884],
-    "bank": [1639, 1639, 1638, 1638, 1638],
-    "computer": [1639, 1639, 1638, 1638, 1638],
-    "calhouse": [4128] * 5,
-    "census": [4557, 4557, 4557, 4557, 4556],
-}
-N_FEATURES = {"bs": 4, "swd": 10, "marketing": 13, "bank": 8, "computer": 12, "calhouse": 8, "census": 16}
+BALANCE_COUNTS = [288, 49, 288]
 
 
-@pytest.fixture(scope="session")
-def data_dir():
-    """The directory of the benchmark files, which are not ours to ship."""
-    directory = os.environ.get("ISBOR_DATA")
-    if not directory:
-        pytest.skip("no benchmark files: set ISBOR_DATA to their directory")
-    return Path(directory)
+def benchmark_file(name):
+    """The path of a benchmark file; these are not ours to ship."""
+    path = Path(os.environ.get("ISBOR_DATA", ""), name)
+    if not path.is_file():
+        pytest.skip(f"{name} is not found: set ISBOR_DATA to the directory of the benchmark files")
+    return path
+
+
+@pytest.fixture
+def openml(monkeypatch):
+    """Let OpenML send what is given, instead of what it has; gives the function that was called."""
+
+    def send(data, target):
+        found = Bunch(data=data, target=target, feature_names=[f"a{i}" for i in range(data.shape[1])])
+        fetch = Mock(return_value=found)
+        monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
+        return fetch
+
+    return send
 
 
 @pytest.fixture
 def no_files(monkeypatch, tmp_path):
     """An empty cache, no ISBOR_DATA and no network; gives the cache directory."""
 
-    def unreachable(**_):
-        raise URLError("no route to host")
-
     monkeypatch.delenv("ISBOR_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", unreachable)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", Mock(side_effect=URLError("no route to host")))
     return tmp_path / "cache" / "isbor"
 
 
-def swd_lines(seed=0):
+def swd_lines():
     """A file of the shape of SWD, with other numbers and one missing value."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     table = np.column_stack([rng.integers(1, 5, (1000, 10)), np.resize([1, 2, 3, 4], 1000)])
     lines = [",".join(map(str, row)) for row in table.tolist()]
     lines[0] = lines[0][lines[0].index(",") :]
@@ -73,9 +74,6 @@ def swd_lines(seed=0):
 def write_swd(directory, lines):
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "swd.csv").write_text("\n".join(lines) + "\n")
-
-
-# --- The saddle -------------------------------------------------------------------------------------------
 
 
 def test_saddle_has_its_shape_and_follows_its_rule():
@@ -109,24 +107,14 @@ def test_the_true_score_has_the_error_that_the_noise_makes(noise):
 
 
 def test_saddle_seeds_repeat_and_generators_advance():
-    first, again = make_saddle(20, random_state=5), make_saddle(20, random_state=np.random.default_rng(5))
-    assert_array_equal(first[0], again[0])
-    assert_array_equal(first[1], again[1])
+    for one, other in ((5, np.random.default_rng(5)), (np.random.RandomState(5), np.random.RandomState(5))):
+        for first, again in zip(
+            make_saddle(20, random_state=one), make_saddle(20, random_state=other), strict=True
+        ):
+            assert_array_equal(first, again)
     rng = np.random.default_rng(5)
     assert not np.array_equal(make_saddle(20, random_state=rng)[0], make_saddle(20, random_state=rng)[0])
-    old = make_saddle(20, random_state=np.random.RandomState(5))
-    assert_array_equal(old[0], make_saddle(20, random_state=np.random.RandomState(5))[0])
     assert make_saddle(20)[0].shape == (20, 2)
-
-
-def test_saddle_refuses_impossible_parameters():
-    with pytest.raises(ValueError, match="n_samples is 0; at least 1"):
-        make_saddle(0)
-    with pytest.raises(ValueError, match="noise is -1.0; a finite standard deviation"):
-        make_saddle(10, noise=-1.0)
-
-
-# --- Balance scale ----------------------------------------------------------------------------------------
 
 
 def test_balance_scale_is_the_grid_in_lexicographic_order():
@@ -134,19 +122,14 @@ def test_balance_scale_is_the_grid_in_lexicographic_order():
     assert X.dtype == np.float64 and y.dtype == np.intp
     assert_array_equal(np.lexsort(X.T[::-1]), np.arange(625))
     assert len(np.unique(X, axis=0)) == 625
-    assert_array_equal(np.bincount(y)[1:], CLASS_COUNTS["bs"])
-    assert y[np.flatnonzero((X == [5, 5, 1, 1]).all(axis=1))] == 1
-    assert y[np.flatnonzero((X == [2, 3, 3, 2]).all(axis=1))] == 2
-    assert y[np.flatnonzero((X == [1, 1, 1, 2]).all(axis=1))] == 3
+    assert_array_equal(np.bincount(y)[1:], BALANCE_COUNTS)
+    for row, label in (([5, 5, 1, 1], 1), ([2, 3, 3, 2], 2), ([1, 1, 1, 2], 3)):
+        assert y[np.flatnonzero((X == row).all(axis=1))] == label
 
 
-def test_balance_scale_has_the_rows_of_the_file(data_dir):
-    file = np.loadtxt(data_dir / "balance_scale.csv", delimiter=",", skiprows=1)
-    made = np.column_stack(make_balance_scale())
-    assert {tuple(row) for row in file} == {tuple(row) for row in made}
-
-
-# --- The cut by rank --------------------------------------------------------------------------------------
+def test_balance_scale_has_the_rows_of_the_file():
+    file = np.loadtxt(benchmark_file("balance_scale.csv"), delimiter=",", skiprows=1)
+    assert {tuple(row) for row in file} == {tuple(row) for row in np.column_stack(make_balance_scale())}
 
 
 @settings(deadline=None)
@@ -160,27 +143,25 @@ def test_cut_by_rank_is_even_ordered_and_stable(target, n_classes):
     assert (np.diff(labels[order]) >= 0).all()
 
 
-def test_cut_by_rank_refuses_what_it_cannot_cut():
-    with pytest.raises(ValueError, match=r"shape \(2,\) and 1 value\(s\) that are not finite"):
-        cut_by_rank([1.0, np.nan], 2)
-    with pytest.raises(ValueError, match=r"shape \(1, 2\)"):
-        cut_by_rank([[1.0, 2.0]], 2)
-    with pytest.raises(ValueError, match=r"n_classes is 3 for 2 row\(s\)"):
-        cut_by_rank([1.0, 2.0], 3)
-
-
-# --- Loading ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", CLASS_COUNTS)
-def test_benchmarks_have_their_rows_and_classes(data_dir, name):
-    if not (data_dir / BENCHMARKS[name].file).is_file():
-        pytest.skip(f"{BENCHMARKS[name].file} is not among the benchmark files")
-    found = load_benchmark(name, data_home=data_dir, as_frame=False)
-    assert_array_equal(np.bincount(found.target)[1:], CLASS_COUNTS[name])
-    assert found.data.shape == (sum(CLASS_COUNTS[name]), N_FEATURES[name])
+@pytest.mark.parametrize(
+    ("name", "n_features", "counts"),
+    [
+        ("bs", 4, BALANCE_COUNTS),
+        ("swd", 10, [32, 352, 399, 217]),
+        ("marketing", 13, [1745, 775, 667, 813, 722, 1110, 969, 1308, 884]),
+        ("bank", 8, [1639, 1639, 1638, 1638, 1638]),
+        ("computer", 12, [1639, 1639, 1638, 1638, 1638]),
+        ("calhouse", 8, [4128] * 5),
+        ("census", 16, [4557, 4557, 4557, 4557, 4556]),
+    ],
+)
+def test_benchmarks_have_their_rows_and_classes(name, n_features, counts):
+    directory = benchmark_file(BENCHMARKS[name].file).parent
+    found = load_benchmark(name, data_home=directory, as_frame=False)
+    assert_array_equal(np.bincount(found.target)[1:], counts)
+    assert found.data.shape == (sum(counts), n_features)
     assert found.data.dtype == np.float64 and found.target.dtype == np.intp
-    assert len(found.feature_names) == N_FEATURES[name] and "target" not in found.feature_names
+    assert len(found.feature_names) == n_features and "target" not in found.feature_names
     assert np.isnan(found.data).sum() == (2694 if name == "marketing" else 0)
     assert found.name == name and "Source: " in found.DESCR
 
@@ -198,11 +179,10 @@ def write_marketing(directory, **cells):
     (directory / "marketing.csv").write_text("\n".join(map(",".join, [[*names, "target"], *lines])) + "\n")
 
 
-def test_marketing_is_a_frame_of_categories(data_dir):
-    if not (data_dir / "marketing.csv").is_file():
-        pytest.skip("marketing.csv is not among the benchmark files")
-    frame, y = load_benchmark("marketing", data_home=data_dir, return_X_y=True)
-    codes, _ = load_benchmark("marketing", data_home=data_dir, return_X_y=True, as_frame=False)
+def test_marketing_is_a_frame_of_categories():
+    directory = benchmark_file("marketing.csv").parent
+    frame, y = load_benchmark("marketing", data_home=directory, return_X_y=True)
+    codes = load_benchmark("marketing", data_home=directory, as_frame=False).data
     assert frame.shape == (8993, 13) and len(y) == 8993
     assert [len(frame[name].cat.categories) for name in frame] == [2, 5, 7, 6, 9, 5, 3, 9, 10, 3, 5, 8, 3]
     ordered = [name for name in frame if frame[name].cat.ordered]
@@ -211,18 +191,16 @@ def test_marketing_is_a_frame_of_categories(data_dir):
     first = np.where(frame.columns == "householdu18", 0, 1)
     assert_array_equal(np.where(positions < 0, np.nan, positions + first), codes)
     # No one who is single, widowed or divorced has a dual income, and the retired are old.
-    assert set(frame["marital"][frame["dual_income"] == "Yes"].dropna()) == {
-        "Married",
-        "Living together, not married",
-    }
+    couples = {"Married", "Living together, not married"}
+    assert set(frame["marital"][frame["dual_income"] == "Yes"].dropna()) == couples
     assert frame["age"][frame["occupation"] == "Retired"].mode()[0] == "65 and over"
 
 
 def test_meanings_of_codes(no_files):
     write_marketing(no_files, Age="7", Householdu18="0", Household="9", Ethnic="", Marital="5")
     first = load_benchmark("marketing").data.iloc[0]
-    assert first["Age"] == "65 and over" and first["Marital"] == "Single, never married"
-    assert first["Householdu18"] == "0" and first["Household"] == "9 or more"
+    found = first[["Age", "Householdu18", "Household", "Marital"]].to_list()
+    assert found == ["65 and over", "0", "9 or more", "Single, never married"]
     assert pd.isna(first["Ethnic"])
 
 
@@ -243,14 +221,34 @@ def test_without_pandas_frames_are_of_polars_and_without_both_there_are_none(no_
         load_benchmark("marketing", as_frame=True)
 
 
-def test_frames_of_numbers_are_made_on_request(no_files):
-    X, _ = make_balance_scale()
-    frame, y = load_benchmark("bs", return_X_y=True, as_frame=True)
-    assert isinstance(frame, pd.DataFrame) and list(frame.columns) == load_benchmark("bs").feature_names
+def test_balance_scale_needs_no_file_and_is_a_frame_on_request(no_files):
+    X, y = make_balance_scale()
+    found = load_benchmark("BS")
+    assert isinstance(found.data, np.ndarray)
+    assert_array_equal(found.data, X)
+    assert_array_equal(found.target, y)
+    assert found.feature_names == ["left_weight", "left_distance", "right_weight", "right_distance"]
+    frame, y_beside_frame = load_benchmark("bs", return_X_y=True, as_frame=True)
+    assert isinstance(frame, pd.DataFrame) and list(frame.columns) == found.feature_names
     assert_array_equal(frame.to_numpy(), X)
-    assert isinstance(load_benchmark("bs").data, np.ndarray)
-    with pytest.raises(ValueError, match="as_frame is 'pandas'; True, False or 'auto'"):
-        load_benchmark("bs", as_frame="pandas")
+    assert_array_equal(y_beside_frame, y)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: make_saddle(0), "n_samples is 0; at least 1"),
+        (lambda: make_saddle(10, noise=-1.0), "noise is -1.0; a finite standard deviation"),
+        (lambda: cut_by_rank([1.0, np.nan], 2), r"shape \(2,\) and 1 value\(s\) that are not finite"),
+        (lambda: cut_by_rank([[1.0, 2.0]], 2), r"shape \(1, 2\)"),
+        (lambda: cut_by_rank([1.0, 2.0], 3), r"n_classes is 3 for 2 row\(s\)"),
+        (lambda: load_benchmark("iris"), r"name is 'iris'; the benchmark sets are 'bs', .*'census'"),
+        (lambda: load_benchmark("bs", as_frame="pandas"), "as_frame is 'pandas'; True, False or 'auto'"),
+    ],
+)
+def test_impossible_parameters_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
 
 
 def test_codes_without_a_meaning_are_refused(no_files):
@@ -269,95 +267,60 @@ def test_files_are_looked_for_in_turn(no_files, monkeypatch, tmp_path):
     monkeypatch.setenv("ISBOR_DATA", str(places[1]))
     for place in reversed(places):  # each new file stands before those already there
         write_swd(place, swd_lines())
-        assert str(place) in load_benchmark("SWD", data_home=places[0]).DESCR
+        found = load_benchmark("SWD", data_home=places[0])
+        assert str(place) in found.DESCR
+    assert np.isnan(found.data[0, 0]) and np.isnan(found.data).sum() == 1  # the missing field
+    assert_array_equal(np.bincount(found.target)[1:], [250] * 4)
 
 
-def test_missing_fields_become_nan(no_files):
-    write_swd(no_files, swd_lines())
-    X, y = load_benchmark("swd", return_X_y=True)
-    assert np.isnan(X[0, 0]) and np.isnan(X).sum() == 1
-    assert_array_equal(np.bincount(y)[1:], [250] * 4)
-
-
-def test_balance_scale_needs_no_file(no_files):
-    found = load_benchmark("BS")
-    X, y = make_balance_scale()
-    assert_array_equal(found.data, X)
-    assert_array_equal(found.target, y)
-    assert found.feature_names == ["left_weight", "left_distance", "right_weight", "right_distance"]
-
-
-def test_unknown_name_lists_the_names():
-    with pytest.raises(ValueError, match=r"name is 'iris'; the benchmark sets are 'bs', .*'census'"):
-        load_benchmark("iris")
-
-
-def test_offline_error_says_where_it_looked_and_what_to_do(no_files, tmp_path):
+def test_a_file_that_cannot_be_had_says_where_it_was_looked_for_and_what_to_do(no_files, tmp_path):
     with pytest.raises(ConnectionError, match=r"swd\.csv is in none of .*ISBOR_DATA") as caught:
         load_benchmark("swd", data_home=tmp_path / "given")
-    assert str(tmp_path / "given") in str(caught.value) and str(no_files) in str(caught.value)
-    assert "no route to host" in str(caught.value)
-
-
-def test_marketing_cannot_be_downloaded_and_says_where_to_get_it(no_files):
+    for part in (str(tmp_path / "given"), str(no_files), "no route to host"):
+        assert part in str(caught.value)
     with pytest.raises(FileNotFoundError, match=r"marketing\.csv is in none of .*\n.*ElemStatLearn"):
         load_benchmark("marketing")
 
 
-def test_a_download_is_kept_in_the_cache_and_reads_back_equal(no_files, monkeypatch):
+def test_a_download_is_kept_in_the_cache_and_reads_back_equal(no_files, openml):
     rng = np.random.default_rng(0)
-    data, target = rng.normal(size=(8192, 8)), rng.random(8192)
+    data = rng.normal(size=(8192, 8))
     data[3, 2] = np.nan
-    names = [f"a{i}" for i in range(8)]
-    calls = []
-
-    def fetch(**parameters):
-        calls.append(parameters)
-        return Bunch(data=data, target=target, feature_names=names)
-
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
+    fetch = openml(data, rng.random(8192))
     downloaded, cached = load_benchmark("bank"), load_benchmark("bank")
-    assert [call["data_id"] for call in calls] == [572]
+    assert [call.kwargs["data_id"] for call in fetch.call_args_list] == [572]
     assert "OpenML" in downloaded.DESCR and str(no_files) in cached.DESCR
     assert_array_equal(downloaded.data, data)
     assert_array_equal(cached.data, data)
     assert_array_equal(downloaded.target, cached.target)
-    assert cached.feature_names == names
+    assert cached.feature_names == [f"a{i}" for i in range(8)]
     assert [path.name for path in no_files.iterdir()] == ["bank8fm.csv.gz"]  # no part left behind
     assert gzip.decompress((no_files / "bank8fm.csv.gz").read_bytes()).startswith(b"a0,a1,")
 
 
-def test_a_download_of_another_shape_is_refused_and_not_kept(no_files, monkeypatch):
-    found = Bunch(data=np.ones((10, 8)), target=np.arange(10.0), feature_names=list("abcdefgh"))
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: found)
-    with pytest.raises(
-        ValueError, match=r"OpenML data set 572 holds .* shape \(10, 8\); \(8192, 8\) is needed"
-    ):
+def test_a_download_of_another_shape_is_refused_and_not_kept(no_files, openml):
+    openml(np.ones((10, 8)), np.arange(10.0))
+    message = r"OpenML data set 572 holds .* shape \(10, 8\); \(8192, 8\) is needed"
+    with pytest.raises(ValueError, match=message):
         load_benchmark("bank")
     assert not no_files.exists()
 
 
-def test_nominal_targets_of_a_download_are_ranked(no_files, monkeypatch):
-    target = np.resize(np.array(["2", "3", "4", "5"], dtype=object), 1000)
-    found = Bunch(data=np.ones((1000, 10)), target=target, feature_names=list("abcdefghij"))
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: found)
+def test_nominal_targets_of_a_download_are_ranked(no_files, openml):
+    openml(np.ones((1000, 10)), np.resize(np.array(["2", "3", "4", "5"], dtype=object), 1000))
     assert_array_equal(load_benchmark("swd").target[:4], [1, 2, 3, 4])
 
 
-def test_a_cache_that_cannot_be_written_costs_only_the_cache(no_files, monkeypatch, caplog):
+def test_a_cache_that_cannot_be_written_costs_only_the_cache(no_files, openml, caplog):
     no_files.parent.mkdir()
     no_files.write_text("a file where the directory should be")
-    found = Bunch(data=np.ones((8192, 8)), target=np.arange(8192.0), feature_names=list("abcdefgh"))
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: found)
+    openml(np.ones((8192, 8)), np.arange(8192.0))
     assert load_benchmark("bank").data.shape == (8192, 8)
-    assert "could not be kept in the cache" in caplog.text
+    assert "could not be stored in the cache" in caplog.text
 
 
 def test_a_failed_write_leaves_nothing_behind(no_files, monkeypatch):
-    def full(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(os, "replace", full)
+    monkeypatch.setattr(os, "replace", Mock(side_effect=OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
         write_table(no_files / "x.csv", ["a"], np.ones((2, 1)), np.ones(2))
     assert list(no_files.iterdir()) == []
@@ -385,9 +348,9 @@ def test_a_bad_file_is_named(no_files, spoil, message):
     assert str(no_files / "swd.csv") in str(caught.value)
 
 
-def test_a_damaged_archive_is_named(no_files):
+@pytest.mark.parametrize("content", [b"not gzip", gzip.compress(b"a,target\n1,2\n" * 50)[:-12]])
+def test_a_damaged_archive_is_named(no_files, content):
     no_files.mkdir(parents=True)
-    for content in (b"not gzip", gzip.compress(b"a,target\n1,2\n" * 50)[:-12]):
-        (no_files / "bank8fm.csv.gz").write_bytes(content)
-        with pytest.raises(ValueError, match=r"bank8fm\.csv\.gz is not a benchmark file: "):
-            load_benchmark("bank")
+    (no_files / "bank8fm.csv.gz").write_bytes(content)
+    with pytest.raises(ValueError, match=r"bank8fm\.csv\.gz is not a benchmark file: "):
+        load_benchmark("bank")

@@ -279,7 +279,11 @@ def test_copies_learn_on_their_own(rows):
             r"classes is \[3, 2, 1, 0\], but the estimator has",
         ),
         ({"class_weight": "balanced", "classes": CLASSES}, {}, "Pass a dict"),
-        ({"kernel": "precomputed", "classes": CLASSES}, {}, "has no values for rows to come"),
+        (
+            {"kernel": "precomputed", "classes": CLASSES},
+            {},
+            "cannot be used in partial_fit, because it has no values",
+        ),
         (
             {"classes": CLASSES, "class_weight": dict.fromkeys(CLASSES, 0)},
             {},

@@ -1,15 +1,6 @@
 """Made-up records, for the tests of what is shown of them."""
 
-from isbor.experiments import (
-    CrossValidation,
-    Experiment,
-    Holdout,
-    Model,
-    Record,
-    Results,
-    TableFile,
-    Task,
-)
+from isbor.experiments import CrossValidation, Experiment, Holdout, Model, Record, Results, TableFile, Task
 
 A, B, C = (Model(name, name.upper(), "isbor:ISBOR") for name in "abc")
 ONE, TWO, THREE = (

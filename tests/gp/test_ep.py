@@ -97,27 +97,21 @@ def test_weight_one_is_the_limit_of_weights_beside_it():
         assert_allclose(getattr(beside, name), getattr(exact, name), rtol=1e-7)
 
 
-# --- Evidence ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("amplitude", [0.1, 2.0, 100.0])
 @pytest.mark.parametrize("label", range(4))
 def test_one_row_is_exact(amplitude, label):
-    rows = rows_of([[0.7]], [label])
-    gram = Covariance(amplitude, np.ones(1)).gram(rows.X)
-    cuts = np.linspace(-1, 1, 3) * amplitude
-    exact = ordinal_probit(
-        np.zeros(1), edges(cuts)[[label]], edges(cuts)[[label + 1]], scale=np.hypot(1, amplitude)
-    )
-    evidence = expectation_propagation(gram, rows, cuts)
-    assert_allclose(evidence.log_evidence, exact.log_p[0], rtol=1e-10)
+    def evidence(cuts, weight):
+        rows = rows_of([[0.7]], [label], np.array([weight]))
+        return expectation_propagation(np.full((1, 1), amplitude**2), rows, cuts).log_evidence
 
-
-def test_one_weighted_row_is_exact():
-    rows = rows_of([[0.7]], [1], np.array([3.7]))
-    gram = Covariance(2.0, np.ones(1)).gram(rows.X)
-    expected, _, _ = integrated(0.0, 4.0, CUTS[0], CUTS[1], 3.7)
-    assert_allclose(expectation_propagation(gram, rows, CUTS).log_evidence, expected, rtol=1e-9)
+    cuts = edges(np.linspace(-1, 1, 3) * amplitude)
+    low, high = cuts[[label]], cuts[[label + 1]]
+    exact = ordinal_probit(np.zeros(1), low, high, scale=np.hypot(1, amplitude)).log_p[0]
+    assert_allclose(evidence(cuts[1:-1], 1.0), exact, rtol=1e-10)
+    if amplitude == 2.0:
+        cuts = edges(CUTS)
+        expected, _, _ = integrated(0.0, 4.0, cuts[label], cuts[label + 1], 3.7)
+        assert_allclose(evidence(CUTS, 3.7), expected, rtol=1e-9)
 
 
 def integrated_evidence(gram, rows, thresholds, n_nodes=60):
@@ -147,11 +141,24 @@ def test_evidence_of_three_rows_by_integration(amplitude, y, weight):
     assert abs(error) < abs(laplace(gram, rows, CUTS).log_evidence - exact)
 
 
-# --- What must hold at the end -----------------------------------------------------------------------------
+def two_clusters():
+    """Many rows that say the same: factors renewed all at once would never settle here."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(-50, 1, 40), rng.normal(50, 1, 40)])[:, None]
+    return rows_of(X / 50, np.repeat([0, 1], 40))
 
 
-def assert_moments_match(gram, rows, thresholds, tolerance):
+@pytest.mark.parametrize(
+    ("rows", "covariance", "thresholds", "tolerance"),
+    [
+        (small_rows(n=40), Covariance(2.0, np.full(2, 0.5)), CUTS, 1e-6),
+        (two_clusters(), Covariance(10.0, np.full(1, 0.6)), np.zeros(1), 1e-4),
+    ],
+    ids=["few", "clusters"],
+)
+def test_moments_match(rows, covariance, thresholds, tolerance):
     """Take each factor out and put the likelihood in its place, with dense matrices."""
+    gram = covariance.gram(rows.X)
     posterior = expectation_propagation(gram, rows, thresholds).posterior
     sigma = gram - gram @ np.linalg.solve(gram + np.diag(1 / posterior.precision), gram)
     mean, variance = sigma @ posterior.linear, np.diag(sigma)
@@ -165,42 +172,12 @@ def assert_moments_match(gram, rows, thresholds, tolerance):
     assert_allclose(new_variance / variance, 1.0, atol=tolerance)
 
 
-def test_moments_match():
-    rows = small_rows(n=40)
-    assert_moments_match(Covariance(2.0, np.full(2, 0.5)).gram(rows.X), rows, CUTS, 1e-6)
-
-
-def test_moments_match_where_many_rows_say_the_same():
-    """Factors renewed all at once would never settle here."""
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(-50, 1, 40), rng.normal(50, 1, 40)])[:, None]
-    rows = rows_of(X / 50, np.repeat([0, 1], 40))
-    assert_moments_match(Covariance(10.0, np.full(1, 0.6)).gram(rows.X), rows, np.zeros(1), 1e-4)
-
-
-def test_a_start_elsewhere_leads_to_the_same_end():
-    rows = small_rows(n=40, noise=0.05)
-    narrow, wide = (Covariance(a, np.full(2, theta)).gram(rows.X) for a, theta in ((1.0, 5.0), (30.0, 0.1)))
-    cold = expectation_propagation(wide, rows, 20 * CUTS)
-    warm = expectation_propagation(
-        wide, rows, 20 * CUTS, expectation_propagation(narrow, rows, CUTS).posterior
-    )
-    assert_allclose(warm.log_evidence, cold.log_evidence, atol=1e-8)
-    assert_allclose(warm.posterior.precision, cold.posterior.precision, atol=1e-6)
-
-
 def test_equal_rows_make_a_singular_covariance_and_do_no_harm():
-    y = np.array([0, 1, 1, 3, 2, 2])
-    one, three = (rows_of(np.zeros((6 * k, 1)), np.tile(y, k)) for k in (1, 3))
-    tight = [
-        expectation_propagation(Covariance(2.0, np.ones(1)).gram(rows.X), rows, CUTS) for rows in (one, three)
-    ]
-    grams = [np.full((n, n), 4.0) for n in (6, 18)]
     spread = []
-    for gram, evidence in zip(grams, tight, strict=True):
-        posterior = evidence.posterior
-        mean = gram[0] @ posterior.coef
-        variance = 1 / (1 / 4.0 + posterior.precision.sum())
-        assert_allclose(mean, variance * posterior.linear.sum(), rtol=1e-9)
-        spread.append(variance)
+    for k in (1, 3):
+        rows = rows_of(np.zeros((6 * k, 1)), np.tile([0, 1, 1, 3, 2, 2], k))
+        gram = Covariance(2.0, np.ones(1)).gram(rows.X)
+        posterior = expectation_propagation(gram, rows, CUTS).posterior
+        spread.append(1 / (1 / 4.0 + posterior.precision.sum()))
+        assert_allclose(gram[0] @ posterior.coef, spread[-1] * posterior.linear.sum(), rtol=1e-9)
     assert_allclose(spread[1], spread[0] / 3, rtol=0.1)  # three times the data

@@ -1,23 +1,22 @@
 """Gaussian processes: Laplace's approximation, gradients of both evidences, the search for parameters."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
 
-from isbor._core.parallel import Workers
 from isbor.data.rows import Scaling, TrainingRows
 from isbor.gp.ep import expectation_propagation
 from isbor.gp.hyperparameters import ProcessSettings, _Coordinates, fit_process
 from isbor.gp.laplace import laplace
 from isbor.gp.process import Covariance, Process
-from isbor.inference.expansion import expand, streamed
 from isbor.inference.mode import find_mode, log_evidence
 from isbor.model.likelihood import edges, ordinal_probit
 from tests.oracles import dense
-from tests.problems import small_rows
+from tests.problems import expanded, small_rows
 
 CUTS = np.array([-0.6, 0.3, 1.1])
 INFERENCES = pytest.mark.parametrize("infer", [laplace, expectation_propagation], ids=["laplace", "ep"])
@@ -25,11 +24,9 @@ INFERENCES = pytest.mark.parametrize("infer", [laplace, expectation_propagation]
 
 def rows_of(X, y, weight=None):
     n = len(y)
-    weight = np.ones(n) if weight is None else weight
-    return TrainingRows(np.asarray(X, float), np.asarray(y), weight, np.arange(n))
-
-
-# --- The covariance ----------------------------------------------------------------------------------------
+    return TrainingRows(
+        np.asarray(X, float), np.asarray(y), np.ones(n) if weight is None else weight, np.arange(n)
+    )
 
 
 def test_covariance_is_its_formula():
@@ -62,9 +59,6 @@ def test_covariance_gradient():
     assert_allclose(np.append(amplitude, scales), dense.gradient(value, p), rtol=1e-7)
 
 
-# --- Laplace's approximation -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("amplitude", [0.5, 3.0, 20.0])
 def test_laplace_is_the_shared_posterior_with_thresholds_held_fixed(amplitude):
     """Weights of the columns of chol(K) with prior precision 1 are the same model."""
@@ -83,28 +77,31 @@ def test_laplace_is_the_shared_posterior_with_thresholds_held_fixed(amplitude):
 
     def held(w, b):
         """Thresholds without pull or coupling, and with unit prior precision."""
-        with Workers(1) as workers:
-            free = expand(rows, streamed(rows, Columns()), w, b, workers)
-        n = len(w)
+        free, n = expanded(rows, Columns(), w, b), len(w)
         gradient, precision = free.gradient.copy(), free.precision.copy()
         gradient[n:] = b
         precision[n:], precision[:, n:] = 0.0, 0.0
         return replace(free, gradient=gradient, precision=precision, held_precision=1.0)
 
-    mode = find_mode(held, np.ones(len(rows)), np.zeros(len(rows)), CUTS, tolerance=1e-20)
+    mode = find_mode(held, np.ones(len(rows)), np.zeros(len(rows)), CUTS, tol=1e-20)
     evidence = laplace(gram, rows, CUTS)
     assert_allclose(gram @ evidence.posterior.coef, phi @ mode.weights, atol=1e-6)
     # There the evidence has the thresholds' prior in it.
     assert_allclose(evidence.log_evidence, log_evidence(mode) + 0.5 * CUTS @ CUTS, rtol=1e-8)
 
 
-def test_a_start_elsewhere_leads_to_the_same_mode():
+@pytest.mark.parametrize(
+    ("infer", "amplitude", "cuts", "atol", "score_atol"),
+    [(laplace, 100.0, 50 * CUTS, 1e-6, 1e-5), (expectation_propagation, 30.0, 20 * CUTS, 1e-8, 1e-4)],
+)
+def test_a_start_elsewhere_leads_to_the_same_posterior(infer, amplitude, cuts, atol, score_atol):
     rows = small_rows(n=40, noise=0.05)
-    narrow, wide = (Covariance(a, np.full(2, theta)).gram(rows.X) for a, theta in ((1.0, 5.0), (100.0, 0.1)))
-    cold = laplace(wide, rows, 50 * CUTS)
-    warm = laplace(wide, rows, 50 * CUTS, laplace(narrow, rows, CUTS).posterior)
-    assert_allclose(warm.log_evidence, cold.log_evidence, atol=1e-6)
-    assert_allclose(wide @ warm.posterior.coef, wide @ cold.posterior.coef, atol=1e-5)
+    narrow = Covariance(1.0, np.full(2, 5.0)).gram(rows.X)
+    wide = Covariance(amplitude, np.full(2, 0.1)).gram(rows.X)
+    cold, warm = infer(wide, rows, cuts), infer(wide, rows, cuts, infer(narrow, rows, CUTS).posterior)
+    assert_allclose(warm.log_evidence, cold.log_evidence, atol=atol)
+    assert_allclose(wide @ warm.posterior.coef, wide @ cold.posterior.coef, atol=score_atol)
+    assert_allclose(warm.posterior.precision, cold.posterior.precision, atol=1e-6)
 
 
 def test_equal_rows_are_one_score():
@@ -143,7 +140,12 @@ def test_order_of_rows_does_not_matter(infer):
     assert_allclose(two.posterior.coef, one.posterior.coef[order], atol=1e-6)
 
 
-# --- Gradients of both evidences ---------------------------------------------------------------------------
+def evidence_and_gradient(infer, rows, coordinates, point):
+    covariance, thresholds = coordinates.read(point)
+    gram = covariance.gram(rows.X)
+    evidence = infer(gram, rows, thresholds)
+    by_kernel = covariance.gradient(rows.X, gram, evidence.by_gram)
+    return evidence.log_evidence, coordinates.gradient(point, *by_kernel, evidence.by_thresholds)
 
 
 @INFERENCES
@@ -154,20 +156,9 @@ def test_the_gradient_is_that_of_the_log_evidence(infer, ard, amplitude):
     d = rows.X.shape[1]
     coordinates = _Coordinates.of(rows, ProcessSettings(d), np.arange(d) if ard else np.zeros(d, int))
     point = coordinates.point(amplitude, np.array([0.4, 0.1][: coordinates.n_groups]))
-
-    def evidence_at(point):
-        covariance, thresholds = coordinates.read(point)
-        return infer(covariance.gram(rows.X), rows, thresholds)
-
-    covariance, _ = coordinates.read(point)
-    evidence = evidence_at(point)
-    by_kernel = covariance.gradient(rows.X, covariance.gram(rows.X), evidence.by_gram)
-    gradient = coordinates.gradient(point, *by_kernel, evidence.by_thresholds)
-    expected = dense.gradient(lambda p: evidence_at(p).log_evidence, point, step=1e-4)
-    assert_allclose(gradient, expected, rtol=1e-5, atol=1e-5)
-
-
-# --- Predictions -------------------------------------------------------------------------------------------
+    at = partial(evidence_and_gradient, infer, rows, coordinates)
+    expected = dense.gradient(lambda p: at(p)[0], point, step=1e-4)
+    assert_allclose(at(point)[1], expected, rtol=1e-5, atol=1e-5)
 
 
 @INFERENCES
@@ -186,14 +177,10 @@ def test_predictions_are_the_conditional_gaussian(infer):
     assert_allclose(score.mean, across @ sigma @ posterior.linear, rtol=1e-6, atol=1e-8)
     expected = covariance.gram(new) - across @ (K - sigma) @ across.T
     assert_allclose(score.variance, np.diag(expected), rtol=1e-6)
-    at_rows = latent.latent(rows.X)
-    assert_allclose(at_rows.variance, np.diag(sigma), rtol=1e-6)
+    assert_allclose(latent.latent(rows.X).variance, np.diag(sigma), rtol=1e-6)
     # Far from all rows nothing is known.
     far = latent.latent(np.full((1, 2), 1e100))
     assert_allclose([far.mean[0], far.variance[0]], [0.0, 4.0])
-
-
-# --- The parameters ----------------------------------------------------------------------------------------
 
 
 @INFERENCES
@@ -202,11 +189,8 @@ def test_the_search_ends_where_the_evidence_has_no_slope(infer):
     fit = fit_process(rows, infer, ProcessSettings(2, tol=1e-12))
     coordinates = _Coordinates.of(rows, ProcessSettings(2), np.zeros(2, int))
     point = coordinates.point(fit.covariance.amplitude, fit.covariance.scales[:1], fit.thresholds)
-    gram = fit.covariance.gram(rows.X)
-    evidence = infer(gram, rows, fit.thresholds)
-    assert_allclose(evidence.log_evidence, fit.log_evidence, atol=1e-6)
-    by_kernel = fit.covariance.gradient(rows.X, gram, evidence.by_gram)
-    slope = coordinates.gradient(point, *by_kernel, evidence.by_thresholds)
+    log_evidence, slope = evidence_and_gradient(infer, rows, coordinates, point)
+    assert_allclose(log_evidence, fit.log_evidence, atol=1e-6)
     assert np.abs(slope).max() < 1e-2
     assert fit.converged
 

@@ -4,11 +4,9 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from isbor._core import parallel
-from isbor._core.parallel import Workers
-from isbor.inference.expansion import expand, streamed
 from isbor.model.basis import RowDictionary
 from tests.oracles import dense
-from tests.problems import expansion_of, small_rows
+from tests.problems import expanded, expansion_of, small_rows
 
 
 def test_expansion_is_the_taylor_series_of_the_log_likelihood():
@@ -28,15 +26,11 @@ def test_expansion_is_the_taylor_series_of_the_log_likelihood():
 def test_blocks_and_threads_do_not_change_the_sums(monkeypatch):
     rows = small_rows(n=500)
     basis = RowDictionary(rows, 0.3).basis(np.arange(10))
-    weights, thresholds = np.linspace(-1, 1, 10), np.array([-1.0, 0.0, 1.0])
-    with Workers(1) as workers:
-        whole = expand(rows, streamed(rows, basis), weights, thresholds, workers)
+    point = np.linspace(-1, 1, 10), np.array([-1.0, 0.0, 1.0])
+    whole = expanded(rows, basis, *point)
     monkeypatch.setattr(parallel, "_MAX_BLOCK_VALUES", 1)
     assert len(parallel.row_blocks(500, 10)) == 4  # the smallest blocks: 128 rows
-    results = []
-    for n_jobs in (1, 2, 3):
-        with Workers(n_jobs) as workers:
-            results.append(expand(rows, streamed(rows, basis), weights, thresholds, workers))
+    results = [expanded(rows, basis, *point, n_jobs) for n_jobs in (1, 2, 3)]
     for result in results:
         assert_allclose(result.precision, whole.precision, rtol=1e-12, atol=1e-12)
         assert_array_equal(result.precision, results[0].precision)
@@ -45,12 +39,12 @@ def test_blocks_and_threads_do_not_change_the_sums(monkeypatch):
 
 def test_moments_of_the_scores_are_weighted():
     rows = small_rows()
-    basis = RowDictionary(rows, 0.3).basis(np.arange(4))
-    basis = replace(basis, offset=np.full(4, 0.2))  # so that the mean is not zero
+    basis = replace(
+        RowDictionary(rows, 0.3).basis(np.arange(4)), offset=np.full(4, 0.2)
+    )  # a mean that is not 0
     w = np.array([1.0, -2.0, 0.5, 3.0])
     f = basis(rows.X) @ w
-    with Workers(1) as workers:
-        expansion = expand(rows, streamed(rows, basis), w, np.array([-1.0, 0.0, 1.0]), workers)
+    expansion = expanded(rows, basis, w, np.array([-1.0, 0.0, 1.0]))
     mean = np.average(f, weights=rows.weight)
     assert_allclose(expansion.latent_mean, mean)
     assert_allclose(expansion.latent_variance, np.average((f - mean) ** 2, weights=rows.weight))

@@ -1,20 +1,17 @@
 """The gradient of the log evidence against finite differences of the log evidence itself."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from isbor._core.parallel import Workers
-from isbor.inference.expansion import streamed
+from isbor.inference.expansion import expand, streamed
 from isbor.inference.gradient import evidence_gradient
-from isbor.inference.mode import log_evidence
+from isbor.inference.mode import find_mode, log_evidence
 from isbor.model.basis import Functions
-from tests.problems import mode_of, small_rows
-
-exact_mode = partial(mode_of, tol=1e-22)
+from tests.problems import small_rows
 
 
 @pytest.fixture(scope="module")
@@ -31,16 +28,28 @@ def problem():
     return rows, functions, 2.0 ** rng.uniform(-2, 3, m), noise_scale
 
 
+def mode_of(rows, functions, alpha, noise_scale, beta=None):
+    columns = streamed(rows, functions)
+    with Workers(1) as workers:
+
+        def held(w, b):
+            return replace(expand(rows, columns, w, b, workers, noise_scale), held_precision=beta)
+
+        return find_mode(held, alpha, np.zeros(len(alpha)), np.linspace(-1, 1, rows.y.max()), tol=1e-22)
+
+
+def gradient_at(rows, functions, mode, noise_scale, n_jobs=1):
+    with Workers(n_jobs) as workers:
+        return evidence_gradient(rows, functions, streamed(rows, functions), mode, workers, noise_scale)
+
+
 @pytest.mark.parametrize("beta", [0.2, 3.0])
 def test_the_gradient_is_that_of_the_log_evidence(problem, beta):
     rows, functions, alpha, noise_scale = problem
-    with Workers(1) as workers:
-        mode = exact_mode(rows, functions, alpha, noise_scale=noise_scale, beta=beta)
-        columns = streamed(rows, functions)
-        gradient = evidence_gradient(rows, functions, columns, mode, workers, noise_scale)
+    gradient = gradient_at(rows, functions, mode_of(*problem, beta), noise_scale)
 
     def evidence(functions, alpha):
-        return log_evidence(exact_mode(rows, functions, alpha, noise_scale=noise_scale, beta=beta))
+        return log_evidence(mode_of(rows, functions, alpha, noise_scale, beta))
 
     h = 1e-4
     for name in ("centres", "metric"):
@@ -52,23 +61,17 @@ def test_the_gradient_is_that_of_the_log_evidence(problem, beta):
             up, down = (evidence(replace(functions, **{name: values + s * step}), alpha) for s in (1, -1))
             numeric[index] = (up - down) / (2 * h)
         assert_allclose(getattr(gradient, name), numeric, rtol=1e-5, atol=1e-5, err_msg=name)
-    for k in range(len(alpha)):
-        factor = np.ones(len(alpha))
-        factor[k] = np.exp(h)
-        numeric_alpha = (evidence(functions, alpha * factor) - evidence(functions, alpha / factor)) / (2 * h)
-        assert_allclose(gradient.log_alpha[k], numeric_alpha, rtol=1e-5, atol=1e-6)
+    for k, factor in enumerate(np.exp(h * np.eye(len(alpha)))):
+        numeric = (evidence(functions, alpha * factor) - evidence(functions, alpha / factor)) / (2 * h)
+        assert_allclose(gradient.log_alpha[k], numeric, rtol=1e-5, atol=1e-6)
 
 
 def test_blocks_and_threads_do_not_matter(problem, monkeypatch):
-    rows, functions, alpha, noise_scale = problem
-    mode = exact_mode(rows, functions, alpha, noise_scale=noise_scale)
-    with Workers(1) as workers:
-        whole = evidence_gradient(rows, functions, streamed(rows, functions), mode, workers, noise_scale)
-    monkeypatch.setattr(
-        "isbor.inference.gradient.row_blocks", lambda n, _: [slice(i, i + 17) for i in range(0, n, 17)]
-    )
-    with Workers(3) as workers:
-        parts = evidence_gradient(rows, functions, streamed(rows, functions), mode, workers, noise_scale)
-    assert_allclose(parts.centres, whole.centres, rtol=1e-10, atol=1e-10)
-    assert_allclose(parts.metric, whole.metric, rtol=1e-10, atol=1e-10)
-    assert_allclose(parts.log_alpha, whole.log_alpha, rtol=1e-10, atol=1e-10)
+    rows, functions, _, noise_scale = problem
+    mode = mode_of(*problem)
+    whole = gradient_at(rows, functions, mode, noise_scale)
+    blocks = [slice(i, i + 17) for i in range(0, len(rows), 17)]
+    monkeypatch.setattr("isbor.inference.gradient.row_blocks", lambda *_: blocks)
+    parts = gradient_at(rows, functions, mode, noise_scale, n_jobs=3)
+    for name in ("centres", "metric", "log_alpha"):
+        assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-10, atol=1e-10)

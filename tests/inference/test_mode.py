@@ -1,25 +1,28 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from isbor.inference.mode import log_evidence, starting_thresholds
+from isbor.inference.mode import find_mode, log_evidence, starting_thresholds
 from isbor.model.basis import RowDictionary
 from isbor.model.likelihood import edges, ordinal_probit
 from tests.oracles import dense
-from tests.problems import mode_of, small_rows
+from tests.problems import expanded, small_rows
 
 ALPHA = np.array([0.3, 1.0, 0.01, 5.0, 0.1])
 
 
-def functions_of(rows):
-    return RowDictionary(rows, 0.3).basis(np.arange(len(ALPHA)))
+def mode_of(rows, alpha=ALPHA, weights=0 * ALPHA, thresholds=None, **options):
+    basis = RowDictionary(rows, 0.3).basis(np.arange(5))
+    thresholds = starting_thresholds(rows.y, rows.weight) if thresholds is None else thresholds
+    return find_mode(partial(expanded, rows, basis), alpha, weights, thresholds, **options), basis
 
 
 def test_mode_is_where_another_optimiser_finds_it():
     rows = small_rows()
-    basis = functions_of(rows)
-    mode = mode_of(rows, basis, ALPHA)
+    mode, basis = mode_of(rows)
     phi, m = basis(rows.X), len(ALPHA)
     f = phi @ mode.weights
     beta = 1 / (1 + np.cov(f, aweights=rows.weight, ddof=0))
@@ -38,13 +41,11 @@ def test_mode_is_where_another_optimiser_finds_it():
 
 
 def test_mode_has_no_slope_and_ordered_thresholds_from_a_bad_start():
-    rows = small_rows(noise=0.05)
-    start = np.array([50.0, -80.0, 20.0, 0.0, 30.0]), np.array([0.0, 1e-6, 40.0])
-    mode = mode_of(rows, functions_of(rows), 1e-4 * ALPHA, start=start)
+    weights, thresholds = np.array([50.0, -80.0, 20.0, 0.0, 30.0]), np.array([0.0, 1e-6, 40.0])
+    mode, _ = mode_of(small_rows(noise=0.05), 1e-4 * ALPHA, weights, thresholds)
     beta = mode.expansion.threshold_precision
     slope = mode.expansion.gradient - np.concatenate([1e-4 * ALPHA * mode.weights, beta * mode.thresholds])
-    size = np.sqrt(np.diag(mode.expansion.precision))
-    assert np.abs(slope / size).max() < 1e-4
+    assert np.abs(slope / np.sqrt(np.diag(mode.expansion.precision))).max() < 1e-4
     assert np.all(np.diff(mode.thresholds) > 0)
 
 
@@ -57,8 +58,7 @@ def test_starting_thresholds_give_the_class_frequencies():
 
 def test_log_evidence_is_the_laplace_formula():
     rows = small_rows()
-    basis = functions_of(rows)
-    mode = mode_of(rows, basis, ALPHA)
+    mode, basis = mode_of(rows)
     phi, m = basis(rows.X), len(ALPHA)
     theta = np.concatenate([mode.weights, mode.thresholds])
     precision = np.append(ALPHA, np.full(len(mode.thresholds), mode.expansion.threshold_precision))
@@ -80,11 +80,10 @@ def test_noise_is_a_gauge(c, flat):
     Under a flat prior of the thresholds the evidence shifts by (r-1) ln c; under the proper one not at all.
     """
     rows = small_rows()
-    basis = functions_of(rows)
-    mode = mode_of(rows, basis, ALPHA, tol=1e-16)
+    mode, basis = mode_of(rows, tol=1e-16)
     phi, m, t = basis(rows.X), len(ALPHA), len(mode.thresholds)
-    beta = np.full(t, mode.expansion.threshold_precision)
     theta = np.concatenate([mode.weights, mode.thresholds])
+    precision = np.append(ALPHA, np.full(t, mode.expansion.threshold_precision))
 
     def log_joint(theta, precision, sigma):
         log_prior = 0.5 * (np.log(precision / (2 * np.pi)) - precision * theta**2)
@@ -95,13 +94,10 @@ def test_noise_is_a_gauge(c, flat):
 
     def laplace(theta, precision, sigma):
         prior = np.where(np.arange(m + t) < m, precision, 0.0) if flat else precision
-        curvature = (mode.expansion.precision / sigma**2) + np.diag(prior)
-        _, log_det = np.linalg.slogdet(curvature)
+        _, log_det = np.linalg.slogdet(mode.expansion.precision / sigma**2 + np.diag(prior))
         return log_joint(theta, precision, sigma) + 0.5 * (m + t) * np.log(2 * np.pi) - 0.5 * log_det
 
-    precision = np.append(ALPHA, beta)
-    one = laplace(theta, precision, 1.0)
-    scaled = laplace(c * theta, precision / c**2, c)
+    one, scaled = laplace(theta, precision, 1.0), laplace(c * theta, precision / c**2, c)
     assert_allclose(scaled - one, t * np.log(c) if flat else 0.0, atol=1e-9)
     if not flat:
         assert_allclose(one, log_evidence(mode), atol=1e-9)

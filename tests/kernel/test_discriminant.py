@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from isbor.kernel.discriminant import least_of_simplex, solve_discriminant
+from isbor.kernel.discriminant import minimum_on_simplex, solve_discriminant
 
 RIDGE = 1e-3
 
@@ -26,9 +26,8 @@ def gaussian(X):
 def dense_problem(K, y, weight):
     """The scatter within classes and the differences of class means by their definitions, row by row."""
     n_levels = y.max() + 1
-    means = np.stack(
-        [np.average(K[:, y == c], axis=1, weights=weight[y == c]) for c in range(n_levels)], axis=1
-    )
+    means = [np.average(K[:, y == c], axis=1, weights=weight[y == c]) for c in range(n_levels)]
+    means = np.stack(means, axis=1)
     scatter = np.zeros_like(K)
     for i in range(len(y)):
         away = K[:, i] - means[:, y[i]]
@@ -39,15 +38,14 @@ def dense_problem(K, y, weight):
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 8), st.integers(0, 10_000))
-def test_least_of_simplex_satisfies_the_conditions_of_optimality(m, seed):
+def test_minimum_on_simplex_satisfies_the_conditions_of_optimality(m, seed):
     A = np.random.default_rng(seed).normal(size=(4, m))  # singular for m > 4
     Q = A.T @ A
-    a = least_of_simplex(Q)
+    a = minimum_on_simplex(Q)
     assert np.all(a >= 0)
     assert_allclose(a.sum(), 1.0)
-    value = a @ Q @ a
     # No corner lies below the hyperplane through the least point.
-    assert np.all(Q @ a >= value - 1e-9 * np.abs(Q).max())
+    assert np.all(Q @ a >= a @ Q @ a - 1e-9 * np.abs(Q).max())
 
 
 @pytest.mark.parametrize("weighted_rows", [False, True])
@@ -103,15 +101,16 @@ def test_thresholds_lie_between_projected_means(weighted):
 def test_a_weight_of_two_is_the_row_twice():
     X, y = draw(30, 3, 7)
     times = np.random.default_rng(0).integers(1, 4, 30)
-    once = solve_discriminant(gaussian(X), y, times.astype(float), ridge=1e-6, weighted_thresholds=True)
     repeated = np.repeat(np.arange(30), times)
-    more = solve_discriminant(
-        gaussian(X[repeated]), y[repeated], np.ones(len(repeated)), ridge=1e-6, weighted_thresholds=True
-    )
-    f, g = gaussian(X) @ once.coef, gaussian(X[repeated]) @ more.coef
-    f, g = f - once.thresholds.mean(), g - more.thresholds.mean()
+
+    def score(X, y, weight):
+        K = gaussian(X)
+        cut = solve_discriminant(K, y, weight, ridge=1e-6, weighted_thresholds=True)
+        return K @ cut.coef - cut.thresholds.mean()
+
+    once, more = score(X, y, times.astype(float)), score(X[repeated], y[repeated], np.ones(len(repeated)))
     # The ridge is on the coefficients, so it weighs a little less on a row that is there twice.
-    assert np.corrcoef(f[repeated], g)[0, 1] > 0.999
+    assert np.corrcoef(once[repeated], more)[0, 1] > 0.999
 
 
 def test_a_ridge_that_is_too_small_says_so():

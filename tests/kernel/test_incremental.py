@@ -76,9 +76,6 @@ def add(members, row, threshold, gram):
     return not reaction.dependent
 
 
-# --- The bordered matrix -----------------------------------------------------------------------------------
-
-
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=30, deadline=None)
 def test_the_inverse_follows_members_that_come_and_go(seed):
@@ -110,7 +107,7 @@ def test_the_inverse_follows_members_that_come_and_go(seed):
 
 def test_a_variable_that_depends_on_members_is_refused():
     """Two rows on the margins of the same two thresholds: the fourth column follows from the others."""
-    gram = gram_of("rbf", np.array([[0.0], [1.0]]))
+    gram = gram_of("rbf", [[0.0], [1.0]])
     members = MarginSet(2)
     assert all(add(members, *pair, gram) for pair in [(0, 0), (0, 1), (1, 0)])
     assert not add(members, 1, 1, gram)
@@ -139,18 +136,13 @@ def test_an_inverse_that_was_spoiled_is_computed_afresh():
     assert_allclose(members.matrix @ members.solve(right), right, atol=1e-9)
 
 
-# --- The optimum -------------------------------------------------------------------------------------------
-
-
-def test_two_rows_by_hand():
+@pytest.mark.parametrize(("C", "beta"), [(10.0, 2.0), (1.0, 1.0)])
+def test_two_rows_by_hand(C, beta):
     """f = ±1 at the two rows, margins of 1: w = 2/(x2 - x1)², halved if C is less."""
-    gram = gram_of("linear", np.array([[-0.5], [0.5]]))
-    for C, beta in [(10.0, 2.0), (1.0, 1.0)]:
-        machine = learn(gram, *bounds(np.array([0, 1]), C))
-        assert_allclose(machine.coef, [-beta, beta])
-        cut = cut_score(machine)
-        assert_allclose(cut.thresholds, [0.0], atol=1e-12)
-        assert_allclose(dual_objective(machine), 2 * beta - 0.5 * beta**2)
+    machine = learn(gram_of("linear", [[-0.5], [0.5]]), *bounds(np.array([0, 1]), C))
+    assert_allclose(machine.coef, [-beta, beta])
+    assert_allclose(cut_score(machine).thresholds, [0.0], atol=1e-12)
+    assert_allclose(dual_objective(machine), 2 * beta - 0.5 * beta**2)
 
 
 @both_constraints
@@ -169,13 +161,11 @@ def test_three_rows_by_hand(constraints):
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_it_is_the_batch_optimum_on_the_way(kernel, C, constraints):
     X, y = draw(120)
-    gram = gram_of(kernel, X)
     order = np.random.default_rng(1).permutation(120)
     order = np.concatenate([[np.argmax(y == k) for k in range(4)], order])  # all classes first
     order = order[np.sort(np.unique(order, return_index=True)[1])]
-    gram, y = gram[np.ix_(order, order)], y[order]
+    gram, y, machine = gram_of(kernel, X[order]), y[order], empty_machine(3)
     low, high = bounds(y, C, constraints)
-    machine = empty_machine(3)
     for n in (40, 80, 120):
         machine = learn(gram[:n, :n], low[:n], high[:n], machine)
         batch = solve_margin_qp(margin_problem(y[:n], np.full(n, C), constraints), gram[:n, :n])
@@ -272,13 +262,10 @@ def test_the_path_gets_on_even_if_nobody_may_join(monkeypatch):
 
 
 def test_a_path_without_end_is_an_error(monkeypatch):
-    monkeypatch.setattr(incremental, "_MOST_STEPS", -(10**9))
+    monkeypatch.setattr(incremental, "_MAX_STEPS", -(10**9))
     X, y = draw(30)
     with pytest.raises(ArithmeticError, match=r"Raise it, or lower C"):
         learn(gram_of("rbf", X), *bounds(y, 1.0))
-
-
-# --- Going on ----------------------------------------------------------------------------------------------
 
 
 @both_constraints
@@ -297,11 +284,9 @@ def test_raised_bounds_are_those_of_weighted_rows(constraints):
 
 def test_lowered_bounds_start_anew():
     X, y = draw(30)
-    gram = gram_of("rbf", X)
-    machine = learn(gram, *bounds(y, 5.0))
-    assert_allclose(
-        learn(gram, *bounds(y, 1.0), machine).score, learn(gram, *bounds(y, 1.0)).score, atol=1e-6
-    )
+    gram, low_price = gram_of("rbf", X), bounds(y, 1.0)
+    machine = learn(gram, *low_price, learn(gram, *bounds(y, 5.0)))
+    assert_allclose(machine.score, learn(gram, *low_price).score, atol=1e-6)
 
 
 def test_rows_that_are_not_seen_have_the_score_of_a_machine_without_them():
@@ -363,9 +348,6 @@ def test_a_free_threshold_is_in_the_middle_of_its_interval():
 def test_linked_thresholds_are_refused():
     with pytest.raises(ValueError, match='choose "implicit" or "adjacent"'):
         bounds(np.array([0, 1, 2]), 1.0, "explicit")
-
-
-# --- The kernel matrix -------------------------------------------------------------------------------------
 
 
 def test_what_is_held_never_changes():

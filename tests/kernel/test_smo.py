@@ -11,7 +11,7 @@ from isbor.kernel.margins import margin_problem
 from isbor.kernel.smo import solve_margins
 from tests.oracles.margin_qp import solve_margin_qp
 
-EXACT = {"tol": 1e-10, "max_iter": 10_000_000, "cache_bytes": 1e9}
+RBF = Kernel("rbf", 0.5)
 
 
 def draw(n, r, seed, noise=0.5):
@@ -38,25 +38,26 @@ def violation(problem, K, solution):
     return max(np.max((b - F)[up]), np.max((F - b)[down]))
 
 
-CASES = [
-    (kernel, C, constraints)
-    for kernel in (Kernel("rbf", 0.5), Kernel("rbf", 20.0), Kernel("linear"), Kernel("poly", 0.3, 2, 1.0))
-    for C in (0.1, 10.0)
-    for constraints in ("implicit", "explicit", "adjacent")
-]
+def solve(rows, C, constraints="implicit", kernel=RBF, **options):
+    """Solve to many digits unless the options say otherwise."""
+    problem = margin_problem(rows.y, np.broadcast_to(C, len(rows)).astype(float), constraints)
+    return solve_margins(
+        problem, kernel, rows, **{"tol": 1e-10, "max_iter": 10_000_000, "cache_bytes": 1e9, **options}
+    )
 
 
-@pytest.mark.parametrize(("kernel", "C", "constraints"), CASES)
+@pytest.mark.parametrize("constraints", ["implicit", "explicit", "adjacent"])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize("kernel", [RBF, Kernel("rbf", 20.0), Kernel("linear"), Kernel("poly", 0.3, 2, 1.0)])
 def test_it_is_the_optimum_of_the_dual(kernel, C, constraints):
     rows = draw(60, 4, 0)
-    problem = margin_problem(rows.y, np.full(60, C), constraints)
-    solution = solve_margins(problem, kernel, rows, **EXACT)
-    reference = solve_margin_qp(problem, kernel.gram(rows))
+    solution = solve(rows, C, constraints, kernel)
+    problem, K = margin_problem(rows.y, np.full(60, C), constraints), kernel.gram(rows)
+    reference = solve_margin_qp(problem, K)
     assert_allclose(solution.objective, reference.objective, rtol=1e-6)
     assert solution.converged
-    assert violation(problem, kernel.gram(rows), solution) < 1e-4 * max(1.0, C)
-    f = kernel.gram(rows) @ np.stack([solution.coef, reference.beta], axis=1)
-    assert_allclose(f[:, 0], f[:, 1], atol=2e-3)
+    assert violation(problem, K, solution) < 1e-4 * max(1.0, C)
+    assert_allclose(K @ solution.coef, K @ reference.beta, atol=2e-3)
 
 
 def test_explicit_constraints_put_thresholds_in_order():
@@ -65,10 +66,7 @@ def test_explicit_constraints_put_thresholds_in_order():
     y = np.repeat([0, 1, 2, 3], [20, 40, 20, 20])
     X = np.array([0.0, 3.0, 0.0, 3.0])[y][:, None] + 0.1 * rng.normal(size=(100, 1))
     rows = TrainingRows(X, y, np.ones(100), np.arange(100))
-    free, tied = (
-        solve_margins(margin_problem(y, np.ones(100), kind), Kernel("linear"), rows, **EXACT)
-        for kind in ("adjacent", "explicit")
-    )
+    free, tied = (solve(rows, 1.0, kind, Kernel("linear")) for kind in ("adjacent", "explicit"))
     assert np.any(np.diff(free.thresholds) < -0.1)
     assert np.all(np.diff(tied.thresholds) >= 0)
     assert tied.links.max() > 0.1
@@ -78,34 +76,24 @@ def test_explicit_constraints_put_thresholds_in_order():
 @pytest.mark.parametrize("constraints", ["implicit", "explicit"])
 def test_two_classes_are_an_ordinary_support_vector_machine(constraints):
     rows = draw(120, 2, 1)
-    C = 3.0
-    solution = solve_margins(
-        margin_problem(rows.y, np.full(120, C), constraints), Kernel("rbf", 0.5), rows, **EXACT
-    )
-    reference = SVC(C=C, gamma=0.5, tol=1e-8).fit(rows.X, rows.y)
-    K = Kernel("rbf", 0.5).gram(rows)
-    assert_allclose(
-        K @ solution.coef - solution.thresholds[0], reference.decision_function(rows.X), atol=1e-5
-    )
+    solution = solve(rows, 3.0, constraints)
+    score = RBF.gram(rows) @ solution.coef - solution.thresholds[0]
+    reference = SVC(C=3.0, gamma=0.5, tol=1e-8).fit(rows.X, rows.y)
+    assert_allclose(score, reference.decision_function(rows.X), atol=1e-5)
 
 
 def test_a_small_cache_changes_nothing_but_time():
     rows = draw(300, 5, 2)
-    problem = margin_problem(rows.y, np.full(300, 5.0), "implicit")
-    kernel = Kernel("rbf", 0.5)
-    whole = solve_margins(problem, kernel, rows, **EXACT)
-    little = solve_margins(problem, kernel, rows, **{**EXACT, "cache_bytes": 8 * 300 * 70})
+    whole, little = solve(rows, 5.0), solve(rows, 5.0, cache_bytes=8 * 300 * 70)
     assert_allclose(little.objective, whole.objective, rtol=1e-9)
     assert_allclose(little.thresholds, whole.thresholds, atol=1e-5)
 
 
 def test_the_gap_bounds_the_error():
     rows = draw(200, 4, 3)
-    problem = margin_problem(rows.y, np.full(200, 10.0), "implicit")
-    kernel = Kernel("rbf", 0.5)
-    best = solve_margins(problem, kernel, rows, **EXACT).objective
+    best = solve(rows, 10.0).objective
     for tolerance in (0.1, 1e-2, 1e-3):
-        rough = solve_margins(problem, kernel, rows, **{**EXACT, "tol": tolerance})
+        rough = solve(rows, 10.0, tol=tolerance)
         assert 0 <= best - rough.objective <= rough.gap
         assert rough.gap <= tolerance * (rough.objective + rough.gap)
 
@@ -114,19 +102,13 @@ def test_the_gap_bounds_the_error():
 def test_a_weight_of_two_is_the_row_twice(constraints):
     rows = draw(50, 3, 4)
     times = np.random.default_rng(0).integers(1, 4, 50)
-    repeated = rows.take(np.repeat(np.arange(50), times))
-    kernel = Kernel("rbf", 0.5)
-    once = solve_margins(margin_problem(rows.y, 2.0 * times, constraints), kernel, rows, **EXACT)
-    more = solve_margins(
-        margin_problem(repeated.y, np.full(len(repeated), 2.0), constraints), kernel, repeated, **EXACT
-    )
+    once = solve(rows, 2.0 * times, constraints)
+    more = solve(rows.take(np.repeat(np.arange(50), times)), 2.0, constraints)
     assert_allclose(once.objective, more.objective, rtol=1e-8)
     assert_allclose(once.thresholds, more.thresholds, atol=1e-4)
 
 
 def test_a_limit_on_steps_is_kept():
-    rows = draw(100, 4, 5)
-    problem = margin_problem(rows.y, np.full(100, 10.0), "implicit")
-    solution = solve_margins(problem, Kernel("rbf", 0.5), rows, **{**EXACT, "max_iter": 50})
+    solution = solve(draw(100, 4, 5), 10.0, max_iter=50)
     assert not solution.converged
     assert solution.n_iter == 50

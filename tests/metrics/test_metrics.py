@@ -10,8 +10,8 @@ import scipy.stats
 import sklearn.metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator, ClassifierMixin
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, cross_val_score, cross_validate
@@ -21,7 +21,6 @@ from sklearn.preprocessing import StandardScaler
 from isbor import metrics
 from isbor.datasets import make_saddle
 from isbor.metrics import get_scorer, scorer_names
-from isbor.metrics.scorers import _spread
 
 ON_LABELS = {
     "mae": metrics.mean_absolute_error,
@@ -37,24 +36,27 @@ ON_PROBABILITIES = {"rps": metrics.ranked_probability_score, "log_loss": metrics
 ERRORS = {"mae", "zero_one", "amae", "mmae", "mse", "rps", "log_loss"}
 
 R = 4
+LEVELS = ["low", "mid", "high"]
 law = settings(max_examples=40, deadline=None)  # no deadline: machines may be busy
 on_labels = pytest.mark.parametrize("metric", ON_LABELS.values(), ids=ON_LABELS)
 on_probabilities = pytest.mark.parametrize("metric", ON_PROBABILITIES.values(), ids=ON_PROBABILITIES)
+on_both = pytest.mark.parametrize(("name", "metric"), (ON_LABELS | ON_PROBABILITIES).items())
+increasing = st.lists(st.integers(-4000, 4000), min_size=R, max_size=R, unique=True).map(sorted).map(np.array)
 rank = st.integers(0, R - 1)
 rank_pairs = st.lists(st.tuples(rank, rank), min_size=1, max_size=25).map(lambda rows: np.array(rows).T)
-gaps = st.lists(st.integers(1, 1000), min_size=R, max_size=R)
 
 
 @st.composite
 def forecasts(draw):
-    """Ranks and probabilities of up to 12 rows."""
-    rows = st.lists(st.floats(1e-6, 1), min_size=R, max_size=R)
-    proba = np.array(draw(st.lists(rows, min_size=1, max_size=12)))
-    true = draw(st.lists(rank, min_size=len(proba), max_size=len(proba)))
-    return np.array(true), proba / proba.sum(axis=1, keepdims=True)
+    """True ranks, predicted ranks and predicted probabilities of up to 25 rows."""
+    n = draw(st.integers(1, 25))
+    ranks = st.lists(rank, min_size=n, max_size=n).map(np.array)
+    proba = draw(arrays(float, (n, R), elements=st.floats(1e-6, 1)))
+    return draw(ranks), draw(ranks), proba / proba.sum(axis=1, keepdims=True)
 
 
-# --- Values by hand ---------------------------------------------------------------------------------------
+def weights_of(y, weight):
+    return st.lists(weight, min_size=len(y), max_size=len(y))
 
 
 @pytest.mark.parametrize(
@@ -84,9 +86,17 @@ def test_probability_values_by_hand():
     assert_allclose(metrics.log_loss(y_true, proba, labels=labels), -(np.log(0.5) + np.log(0.6)) / 2)
 
 
-def test_a_level_that_labels_name_counts_as_a_step():
-    assert metrics.mean_absolute_error([1, 3], [3, 3]) == 0.5
-    assert metrics.mean_absolute_error([1, 3], [3, 3], labels=[1, 2, 3]) == 1.0
+@pytest.mark.parametrize(
+    ("y_true", "y_pred", "labels", "value"),
+    [
+        ([1, 3], [3, 3], None, 0.5),
+        ([1, 3], [3, 3], [1, 2, 3], 1.0),  # a level that labels name counts as a step
+        ([True, False], [True, True], None, 0.5),
+        ([1, 1], [2, 3], None, 1.5),
+    ],
+)
+def test_errors_count_steps_between_the_levels_of_both_sides(y_true, y_pred, labels, value):
+    assert metrics.mean_absolute_error(y_true, y_pred, labels=labels) == value
 
 
 def test_constant_input_is_defined():
@@ -103,66 +113,41 @@ def test_an_impossible_label_costs_much_but_not_infinitely():
     assert_allclose(metrics.log_loss([1], [[1e-300, 1]], labels=[1, 2]), 300 * np.log(10))
 
 
-# --- Laws -------------------------------------------------------------------------------------------------
-
-
-@on_labels
+@on_both
 @law
-@given(ranks=rank_pairs, gaps=gaps, start=st.integers(-1000, 1000))
-def test_increasing_relabelling_changes_no_metric(metric, ranks, gaps, start):
-    true, pred = ranks
-    new = start + np.cumsum(gaps)
-    assert metric(new[true], new[pred]) == metric(true, pred)
+@given(forecast=forecasts(), new=increasing)
+def test_increasing_relabelling_changes_no_metric(name, metric, forecast, new):
+    true, pred, proba = forecast
     names = np.array(["d", "b", "c", "a"])
-    assert metric(names[true], names[pred], labels=names) == metric(true, pred, labels=range(R))
+    if name in ON_LABELS:
+        assert metric(new[true], new[pred]) == metric(true, pred)
+        assert metric(names[true], names[pred], labels=names) == metric(true, pred, labels=range(R))
+    else:
+        assert metric(new[true], proba, labels=new) == metric(true, proba, labels=range(R))
 
 
-@on_probabilities
-@law
-@given(forecast=forecasts(), gaps=gaps)
-def test_increasing_relabelling_changes_no_probability_metric(metric, forecast, gaps):
-    true, proba = forecast
-    new = np.cumsum(gaps)
-    assert metric(new[true], proba, labels=new) == metric(true, proba, labels=range(R))
-
-
-@on_labels
-@law
-@given(ranks=rank_pairs)
-def test_reversing_the_order_changes_no_metric(metric, ranks):
-    true, pred = ranks
-    forward, backward = metric(true, pred, labels=range(R)), metric(true, pred, labels=range(R)[::-1])
-    assert_allclose(backward, forward, rtol=1e-12, atol=1e-12)
-
-
-@on_probabilities
+@on_both
 @law
 @given(forecast=forecasts())
-def test_reversing_the_order_changes_no_probability_metric(metric, forecast):
-    true, proba = forecast
-    forward = metric(true, proba, labels=range(R))
-    assert_allclose(metric(true, proba[:, ::-1], labels=range(R)[::-1]), forward, rtol=1e-9, atol=1e-12)
+def test_reversing_the_order_changes_no_metric(name, metric, forecast):
+    true, pred, proba = forecast
+    forward, backward = (pred, pred) if name in ON_LABELS else (proba, proba[:, ::-1])
+    rtol = 1e-12 if name in ON_LABELS else 1e-9
+    expected = metric(true, forward, labels=range(R))
+    assert_allclose(metric(true, backward, labels=range(R)[::-1]), expected, rtol=rtol, atol=1e-12)
 
 
-@on_labels
-@law
-@given(ranks=rank_pairs, data=st.data())
-def test_weight_counts_as_repetition(metric, ranks, data):
-    true, pred = ranks
-    weight = data.draw(st.lists(st.integers(0, 3), min_size=len(true), max_size=len(true)).filter(any))
-    repeated = metric(np.repeat(true, weight), np.repeat(pred, weight), labels=range(R))
-    weighted = metric(true, pred, labels=range(R), sample_weight=weight)
-    assert_allclose(weighted, repeated, rtol=1e-12, atol=1e-12)
-
-
-@on_probabilities
+@on_both
 @law
 @given(forecast=forecasts(), data=st.data())
-def test_weight_counts_as_repetition_for_probabilities(metric, forecast, data):
-    true, proba = forecast
-    weight = data.draw(st.lists(st.integers(0, 3), min_size=len(true), max_size=len(true)).filter(any))
-    repeated = metric(np.repeat(true, weight), np.repeat(proba, weight, axis=0), labels=range(R))
-    assert_allclose(metric(true, proba, labels=range(R), sample_weight=weight), repeated, rtol=1e-12)
+def test_weight_counts_as_repetition(name, metric, forecast, data):
+    true, pred, proba = forecast
+    response, atol = (pred, 1e-12) if name in ON_LABELS else (proba, 0.0)
+    weight = data.draw(weights_of(true, st.integers(0, 3)).filter(any))
+    repeated = metric(np.repeat(true, weight), np.repeat(response, weight, axis=0), labels=range(R))
+    assert_allclose(
+        metric(true, response, labels=range(R), sample_weight=weight), repeated, rtol=1e-12, atol=atol
+    )
 
 
 @law
@@ -180,19 +165,15 @@ def test_perfect_predictions_score_best(true):
 def test_the_score_of_a_certain_forecast_is_its_scaled_absolute_error(ranks):
     true, pred = ranks
     mae = metrics.mean_absolute_error(true, pred, labels=range(R))
-    assert_allclose(
-        metrics.ranked_probability_score(true, np.eye(R)[pred], labels=range(R)), mae / (R - 1), atol=1e-15
-    )
-
-
-# --- Peers ------------------------------------------------------------------------------------------------
+    score = metrics.ranked_probability_score(true, np.eye(R)[pred], labels=range(R))
+    assert_allclose(score, mae / (R - 1), atol=1e-15)
 
 
 @law
-@given(ranks=rank_pairs, data=st.data())
-def test_agrees_with_scikit_learn_on_ranks(ranks, data):
-    true, pred = ranks
-    weight = data.draw(st.lists(st.floats(0.1, 5), min_size=len(true), max_size=len(true)))
+@given(forecast=forecasts(), data=st.data())
+def test_agrees_with_scikit_learn(forecast, data):
+    true, pred, proba = forecast
+    weight = data.draw(weights_of(true, st.floats(0.1, 5)))
     for ours, theirs in [
         (metrics.mean_absolute_error, sklearn.metrics.mean_absolute_error),
         (metrics.mean_squared_error, sklearn.metrics.mean_squared_error),
@@ -201,6 +182,8 @@ def test_agrees_with_scikit_learn_on_ranks(ranks, data):
     ]:
         value = ours(true, pred, labels=range(R), sample_weight=weight)
         assert_allclose(value, theirs(true, pred, sample_weight=weight), rtol=1e-10, atol=1e-12)
+    expected = sklearn.metrics.log_loss(true, proba, labels=range(R), sample_weight=weight)
+    assert_allclose(metrics.log_loss(true, proba, labels=range(R), sample_weight=weight), expected, rtol=1e-9)
 
 
 @law
@@ -209,21 +192,6 @@ def test_kendall_agrees_with_scipy(ranks):
     true, pred = ranks
     expected = scipy.stats.kendalltau(true, pred).statistic
     assert_allclose(metrics.kendall_tau(true, pred), np.nan_to_num(expected), atol=1e-12)
-
-
-@law
-@given(forecast=forecasts(), data=st.data())
-def test_log_loss_agrees_with_scikit_learn(forecast, data):
-    true, proba = forecast
-    weight = data.draw(st.lists(st.floats(0.1, 5), min_size=len(true), max_size=len(true)))
-    expected = sklearn.metrics.log_loss(true, proba, labels=range(R), sample_weight=weight)
-    assert_allclose(metrics.log_loss(true, proba, labels=range(R), sample_weight=weight), expected, rtol=1e-9)
-
-
-# --- Orders and errors ------------------------------------------------------------------------------------
-
-
-LEVELS = ["low", "mid", "high"]
 
 
 @pytest.mark.parametrize(
@@ -241,40 +209,35 @@ def test_the_order_of_a_categorical_is_taken(column):
     assert metrics.ranked_probability_score(column(y_true), np.eye(3)[[0, 0, 2]]) == 0
 
 
-def test_booleans_and_labels_of_one_side_only():
-    assert metrics.mean_absolute_error([True, False], [True, True]) == 0.5
-    assert metrics.mean_absolute_error([1, 1], [2, 3]) == 1.5
-
-
+@pytest.mark.parametrize(
+    ("y_true", "y_pred", "labels", "message"),
+    [
+        (["low"], ["x"], LEVELS, r"(?s)'x'.*y is y_pred"),
+        ([4], [1], [1, 2, 3], r"(?s)\[4\].*y is y_true"),
+        ([1, 2], [1.5, 2.0], None, r"(?s)1\.5.*y is y_pred"),
+        ([1, 2], [1, 2, 2], None, r"y_true holds 2 label\(s\) and y_pred 3"),
+        (["low", "high"], ["low", "low"], None, r"(?s)strings.*y is y_true, and classes= is labels="),
+    ],
+)
 @on_labels
-def test_strings_need_labels(metric):
-    with pytest.raises(ValueError, match=r"(?s)strings.*y is y_true, and classes= is labels="):
-        metric(["low", "high"], ["low", "low"])
+def test_label_errors_say_whose_labels_they_are(metric, y_true, y_pred, labels, message):
+    with pytest.raises(ValueError, match=message):
+        metric(y_true, y_pred, labels=labels)
 
 
-def test_label_errors_say_whose_labels_they_are():
-    with pytest.raises(ValueError, match=r"(?s)'x'.*y is y_pred"):
-        metrics.accuracy(["low"], ["x"], labels=LEVELS)
-    with pytest.raises(ValueError, match=r"(?s)\[4\].*y is y_true"):
-        metrics.accuracy([4], [1], labels=[1, 2, 3])
-    with pytest.raises(ValueError, match=r"(?s)1\.5.*y is y_pred"):
-        metrics.mean_absolute_error([1, 2], [1.5, 2.0])
-    with pytest.raises(ValueError, match=r"y_true holds 2 label\(s\) and y_pred 3"):
-        metrics.mean_absolute_error([1, 2], [1, 2, 2])
-
-
+@pytest.mark.parametrize(
+    ("y_true", "proba", "message"),
+    [
+        ([1, 3], np.eye(2, 3), r"shape \(2, 3\); .* 2 classes \[1, 3\], \(2, 2\) is needed.*labels="),
+        ([1, 2], [[1, 0.5], [0, 1]], r"sum to between 1 and 1\.5"),
+        ([1, 2], [[1.5, -0.5], [0, 1]], r"entries from -0\.5"),
+        ([1, 2], [[np.nan, 1], [0, 1]], "entries from nan"),
+    ],
+)
 @on_probabilities
-def test_probabilities_are_checked(metric):
-    with pytest.raises(
-        ValueError, match=r"shape \(2, 3\); .* 2 classes \[1, 3\], \(2, 2\) is needed.*labels="
-    ):
-        metric([1, 3], [[1, 0, 0], [0, 0, 1]])
-    with pytest.raises(ValueError, match=r"sum to between 1 and 1\.5"):
-        metric([1, 2], [[1, 0.5], [0, 1]])
-    with pytest.raises(ValueError, match=r"entries from -0\.5"):
-        metric([1, 2], [[1.5, -0.5], [0, 1]])
-    with pytest.raises(ValueError, match=r"entries from nan"):
-        metric([1, 2], [[np.nan, 1], [0, 1]])
+def test_probabilities_are_checked(metric, y_true, proba, message):
+    with pytest.raises(ValueError, match=message):
+        metric(y_true, proba)
 
 
 @pytest.mark.parametrize(
@@ -285,6 +248,7 @@ def test_probabilities_are_checked(metric):
         ([0.0, 0.0], r"minimum 0 and sum 0"),
         ([1.0, np.nan], r"minimum nan"),
         ([1.0, np.inf], r"sum inf"),
+        (np.ma.array([1, 2], mask=[False, True]), r"minimum nan"),
     ],
 )
 def test_weights_are_checked(weight, message):
@@ -292,22 +256,11 @@ def test_weights_are_checked(weight, message):
         metrics.accuracy([1, 2], [1, 2], sample_weight=weight)
 
 
-# --- Scorers ----------------------------------------------------------------------------------------------
-
-
-class Stub(ClassifierMixin, BaseEstimator):
+class Stub(DummyClassifier):
     """Predicts the highest class seen, with the probabilities of the training labels."""
-
-    def fit(self, X, y):
-        self.classes_, counts = np.unique(np.asarray(y), return_counts=True)
-        self.shares_ = counts / counts.sum()
-        return self
 
     def predict(self, X):
         return np.repeat(self.classes_[-1:], len(X))
-
-    def predict_proba(self, X):
-        return np.tile(self.shares_, (len(X), 1))
 
 
 def test_every_metric_has_a_scorer_of_its_sign():
@@ -325,50 +278,41 @@ def test_every_metric_has_a_scorer_of_its_sign():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("train", "test", "name", "value"),
     [
-        # Trained on 1, 1, 3, 3; tested on 2, 3: the order is 1, 2, 3, the prediction 3, the forecast ½, 0, ½.
-        ("mae", -0.5),
-        ("mmae", -1.0),
-        ("accuracy", 0.5),
-        ("rps", -((0.25 + 0.25) / 2 + (0.25 + 0.25) / 2) / 2),
-        ("log_loss", (np.log(np.finfo(float).tiny) + np.log(0.5)) / 2),
+        # The order is 1, 2, 3, the prediction 3, the forecast ½, 0, ½.
+        ([1, 1, 3, 3], [2, 3], "mae", -0.5),
+        ([1, 1, 3, 3], [2, 3], "mmae", -1.0),
+        ([1, 1, 3, 3], [2, 3], "accuracy", 0.5),
+        ([1, 1, 3, 3], [2, 3], "rps", -((0.25 + 0.25) / 2 + (0.25 + 0.25) / 2) / 2),
+        ([1, 1, 3, 3], [2, 3], "log_loss", (np.log(np.finfo(float).tiny) + np.log(0.5)) / 2),
+        # The order is 1, 2, 3, 5, the forecast 0, ¾, 0, ¼.
+        ([2, 2, 2, 5], [1, 3, 5], "rps", -((1 + 1 / 8) + (9 / 16 + 1 / 16) + 9 / 8) / 9),
+        # The prediction is 3, the forecast ⅓, ⅓, ⅓.
+        ([1, 2, 3], [1, 1], "mae", -2.0),
+        ([1, 2, 3], [1, 1], "amae", -2.0),
+        ([1, 2, 3], [1, 1], "rps", -(4 / 9 + 1 / 9) / 2),
     ],
 )
-def test_a_class_that_training_lacked_takes_its_place(name, value):
-    y = np.array([1, 1, 3, 3, 2, 3])
-    split = PredefinedSplit([-1, -1, -1, -1, 0, 0])
-    assert_allclose(cross_val_score(Stub(), np.zeros((6, 1)), y, cv=split, scoring=get_scorer(name)), value)
+def test_a_class_that_training_or_test_rows_lack_has_its_place(train, test, name, value):
+    X, split = np.zeros((len(train + test), 1)), PredefinedSplit([-1] * len(train) + [0] * len(test))
+    assert_allclose(cross_val_score(Stub(), X, train + test, cv=split, scoring=get_scorer(name)), value)
 
 
-@pytest.mark.parametrize(("name", "value"), [("mae", -2.0), ("amae", -2.0), ("rps", -(4 / 9 + 1 / 9) / 2)])
-def test_a_class_that_the_test_rows_lack_keeps_its_place(name, value):
-    model = Stub().fit(None, [1, 2, 3])
-    assert_allclose(get_scorer(name)(model, np.zeros((2, 1)), [1, 1]), value)
-
-
-@pytest.mark.parametrize("name", scorer_names())
-def test_scorers_serve_model_selection(name):
+def test_scorers_serve_model_selection():
     X, y = make_saddle(60, random_state=1)
     order = np.argsort(y, kind="stable")  # unshuffled folds then lack classes
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    scoring = {name: get_scorer(name) for name in scorer_names()}
     for model in (DummyClassifier(strategy="prior"), pipeline):
-        scores = cross_val_score(model, X[order], y[order], cv=KFold(5), scoring=get_scorer(name))
-        assert np.isfinite(scores).all()
-    search = GridSearchCV(pipeline, {"logisticregression__C": [0.1, 10.0]}, scoring=get_scorer(name), cv=3)
-    search.fit(X, y)
-    assert np.isfinite(search.best_score_)
-    assert np.isfinite(get_scorer(name)(search, X, y)) and search.score(X, y) == get_scorer(name)(
-        search, X, y
-    )
-
-
-def test_several_scorers_at_once():
-    X, y = make_saddle(60, random_state=1)
-    found = cross_validate(
-        DummyClassifier(), X, y, cv=3, scoring={name: get_scorer(name) for name in scorer_names()}
-    )
-    assert {f"test_{name}" for name in scorer_names()} <= set(found)
+        found = cross_validate(model, X[order], y[order], cv=KFold(5), scoring=scoring)
+        for name in scoring:
+            assert np.isfinite(found[f"test_{name}"]).all(), name
+    for name, scorer in scoring.items():
+        search = GridSearchCV(pipeline, {"logisticregression__C": [0.1, 10.0]}, scoring=scorer, cv=3)
+        search.fit(X, y)
+        assert np.isfinite(search.best_score_), name
+        assert np.isfinite(scorer(search, X, y)) and search.score(X, y) == scorer(search, X, y), name
 
 
 def test_string_orders_of_scorers():
@@ -379,9 +323,8 @@ def test_string_orders_of_scorers():
     categorical = pd.Series(pd.Categorical(y, categories=LEVELS, ordered=True))
     assert get_scorer("mae")(model, X, categorical) == -3 / 4
     # (low, mid, high) has the forecast (¼, ¼, ½)
-    assert_allclose(
-        get_scorer("log_loss")(model, X, categorical), np.log([1 / 4, 1 / 4, 1 / 2, 1 / 2]).mean()
-    )
+    expected = np.log([1 / 4, 1 / 4, 1 / 2, 1 / 2]).mean()
+    assert_allclose(get_scorer("log_loss")(model, X, categorical), expected)
     model.classes_ = np.array(LEVELS, dtype=object)  # an ordinal model knows the order itself
     assert get_scorer("mae")(model, X, y) == -(2 + 1) / 4
 
@@ -394,9 +337,8 @@ def test_scorers_pickle_compare_and_show_themselves():
 
 
 def test_scorer_errors():
-    with pytest.raises(
-        ValueError, match=r"no scorer 'kendal'\. Did you mean 'kendall'\? The names are mae, .*log_loss"
-    ):
+    message = r"no scorer 'kendal'\. Did you mean 'kendall'\? The names are mae, .*log_loss"
+    with pytest.raises(ValueError, match=message):
         get_scorer("kendal")
     with pytest.raises(ValueError, match=r"no scorer 'zzz'\. The names are mae"):
         get_scorer("zzz")
@@ -408,8 +350,3 @@ def test_scorer_errors():
         get_scorer("mae")(model, np.zeros((1, 1)), ["high"])
     with pytest.raises(ValueError, match=r"(?s)'mid'.*y is the estimator's classes_"):
         get_scorer("rps", labels=["low", "high"])(model, np.zeros((1, 1)), ["high"])
-
-
-def test_columns_are_spread_by_class():
-    spread = _spread(np.array([[0.3, 0.7]]), np.array([2, 5]), np.array([1, 2, 3, 5]))
-    assert_array_equal(spread, [[0, 0.3, 0, 0.7]])

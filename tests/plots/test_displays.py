@@ -6,28 +6,21 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
 
+from isbor import ISBOR
 from isbor.plots import CalibrationDisplay, LatentDisplay, RelevanceDisplay
+from tests.plots.samples import of_bands
 
 LONG = ["$5 to $10 a day, all meals included", "more", "a good deal more than anybody has asked for, or $99"]
 
 
 def latent():
-    xx, yy = np.meshgrid(np.linspace(0, 1, 30), np.linspace(0, 1, 30))
-    return LatentDisplay(
-        xx=xx,
-        yy=yy,
-        score=xx + yy,
-        thresholds=np.array([0.7, 1.3]),
-        classes=np.array(LONG),
-        vectors=np.array([[0.2, 0.2], [0.9, 0.8]]),
-        vectors_name="relevance vectors",
-        coef=np.array([-2.0, 1.0]),
-        feature_names=[LONG[0], 3 * LONG[2]],
-        rows=np.array([[0.1, 0.5], [0.4, 0.5]]),
-        codes=np.array([0, 1]),
-        note="Others at their mean: " + ", ".join(LONG) + "\n$7 row(s)",
-    )
+    display = of_bands(LONG)
+    display.feature_names = [LONG[0], 3 * LONG[2]]
+    display.note = "Others at their mean: " + ", ".join(LONG) + "\n$7 row(s)"
+    return display
 
 
 def calibration():
@@ -43,8 +36,10 @@ def relevance():
 displays = pytest.mark.parametrize("make", [latent, calibration, relevance])
 
 
-def assert_inside(figure):
-    """Everything that is drawn, as matplotlib measures it, lies inside the figure."""
+@displays
+def test_nothing_is_cut_off_whatever_the_names(make):
+    """Dollars are dollars, not mathematics."""
+    figure = make().plot().figure_
     figure.canvas.draw()
     drawn, page = figure.get_tightbbox(), figure.bbox_inches
     assert page.x0 <= drawn.x0 < drawn.x1 <= page.x1
@@ -52,24 +47,31 @@ def assert_inside(figure):
 
 
 @displays
-def test_nothing_is_cut_off_whatever_the_names(make):
-    """Dollars are dollars, not mathematics."""
-    display = make()
-    assert_inside(display.plot().figure_)
-
-
-@displays
-@pytest.mark.parametrize("layout", [None, "constrained"])
-def test_given_axes_are_used_and_no_other_figure_is_made(make, layout):
+def test_given_axes_are_used_and_no_other_figure_is_made(make):
     display = make()
     plt.close("all")
-    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5), layout=layout)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5))
     assert display.plot(ax=right) is display
     assert display.ax_ is right
     assert display.figure_ is figure
     assert not left.has_data()
     assert plt.get_fignums() == [figure.number]
     figure.canvas.draw()
+
+
+@pytest.mark.parametrize(
+    ("draw", "what"),
+    [
+        (lambda model, X, y: CalibrationDisplay.from_estimator(model, X, y), "predict_proba; a fitted class"),
+        (lambda model, X, y: LatentDisplay.from_estimator(model, X), "latent score; a fitted estimator"),
+        (lambda model, X, y: RelevanceDisplay.from_estimator(model), "feature_relevance_; a fitted ISBOR"),
+    ],
+)
+def test_a_fitted_model_that_has_what_is_drawn_is_needed(draw, what, saddle):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        draw(ISBOR(), *saddle)
+    with pytest.raises(TypeError, match=f"LinearRegression has no {what}"):
+        draw(LinearRegression().fit(*saddle), *saddle)
 
 
 @displays

@@ -6,12 +6,11 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 
 from isbor import GPOR, ISBOR, KDLOR, SBOR, SVOR
 from isbor.estimators.linear import OrderedProbit
 from isbor.plots import LatentDisplay
+from tests.plots.samples import of_bands
 
 
 @pytest.fixture(scope="module")
@@ -39,23 +38,6 @@ def mixed():
     income, share, flag = rng.normal(4e4, 100, 120), rng.random(120), rng.random(120) < 0.4
     table = {"kind": kind, "x": x, "z": z, "income": income, "flag": flag, "site": 7.0, "share": share}
     return pd.DataFrame(table), y
-
-
-def of_bands(classes):
-    """A display of the plane x + y in as many bands as there are classes, made by hand."""
-    xx, yy = np.meshgrid(np.linspace(0, 1, 100), np.linspace(0, 1, 100))
-    return LatentDisplay(
-        xx=xx,
-        yy=yy,
-        score=xx + yy,
-        thresholds=2 * np.arange(1, len(classes)) / len(classes),
-        classes=np.array(classes),
-        vectors=np.empty((0, 2)),
-        vectors_name="vectors",
-        coef=np.empty(0),
-        feature_names=["a", "b"],
-        note="Others at their mean: c=3",
-    )
 
 
 def texts(display):
@@ -108,21 +90,6 @@ def test_the_features_that_matter_most_are_shown(other, wide):
     assert (names.ax_.get_xlabel(), names.ax_.get_ylabel()) == ("east", "north")
 
 
-def test_other_features_are_held_at_their_means(wide):
-    X, y = wide
-    fitted = ISBOR(gamma=0.05, patience=0).fit(X, y)
-    display = LatentDisplay.from_estimator(fitted, X, features=(3, 0), grid_resolution=9)
-    points = pd.DataFrame([X.mean()] * 81)
-    points["east"], points["north"] = display.xx.ravel(), display.yy.ravel()
-    assert_allclose(display.score.ravel(), fitted.latent(points), rtol=1e-12)
-    assert_array_equal(display.vectors, fitted.relevance_vectors_[:, [3, 0]])
-    # A column that is constant is not mentioned.
-    u, v = X["u"].mean(), X["v"].mean()
-    assert display.legend_.get_title().get_text() == f"Others at their mean: u={u:.3g}, v={v:.3g}"
-    shown = LatentDisplay.from_estimator(fitted, X, features=("c", "u"), grid_resolution=9)
-    assert shown.xx.min() < 3.0 < shown.xx.max()
-
-
 @pytest.mark.parametrize(
     "other",
     [ISBOR(basis="mixed", n_members=1), ISBOR(basis="rbf"), GPOR(gamma=0.2), KDLOR(), OrderedProbit()],
@@ -171,9 +138,6 @@ def test_thresholds_that_are_not_crossed_have_no_line():
     display.thresholds = np.array([8.0, 9.0])
     assert display.plot().boundaries_ is None
     assert texts(display) == ["low"]
-    display.score = np.zeros((100, 100))
-    display.plot().figure_.canvas.draw()
-    assert texts(display) == ["low"]
 
 
 def test_labels_name_the_class_predicted_where_they_stand(model, saddle):
@@ -181,24 +145,16 @@ def test_labels_name_the_class_predicted_where_they_stand(model, saddle):
     places = np.array([text.get_position() for text in display.labels_])
     assert texts(display) == [str(label) for label in model.predict(places)]
     assert set(texts(display)) == {"1", "2", "3", "4", "5"}
-    for point in model.relevance_vectors_:
-        assert np.linalg.norm(places - point, axis=1).min() > 0.3  # of a square of side 10
 
 
-@pytest.mark.parametrize("in_two", [False, True])
 @pytest.mark.parametrize(
     "classes",
-    [
-        ["no", "yes"],
-        list(range(10)),
-        [f"from {k}0 to {k}9 percent of all" for k in range(6)],
-        ["Strongly disagree, whatever is said and done", "Neither agree nor disagree", "Strongly agree"],
-    ],
-    ids=["two", "ten", "six long", "three long"],
+    [list(range(10)), [f"from {k}0 to {k}9 percent of all" for k in range(6)]],
+    ids=["ten", "six long"],
 )
-def test_every_class_is_named_inside_the_frame_and_not_under_another(classes, in_two):
-    """On axes of their own, and on one of two where there is less room and the legend is inside."""
-    display = of_bands(classes).plot(plt.subplots(1, 2, figsize=(11, 5))[1][1] if in_two else None)
+def test_every_class_is_named_inside_the_frame_and_not_under_another(classes):
+    """On one of two axes, where there is less room and the legend is inside."""
+    display = of_bands(classes).plot(plt.subplots(1, 2, figsize=(11, 5))[1][1])
     display.figure_.canvas.draw()
     frame = display.ax_.get_window_extent()
     boxes = [text.get_bbox_patch().get_window_extent() for text in display.labels_]
@@ -218,7 +174,6 @@ def test_vectors_are_larger_for_larger_weights(model, saddle):
     assert_array_equal(display.vectors_.get_offsets(), model.relevance_vectors_)
     areas = display.vectors_.get_sizes()
     assert_array_equal(np.argsort(areas, kind="stable"), np.argsort(np.abs(model.dual_coef_), kind="stable"))
-    assert areas.min() >= 40
     assert [text.get_text() for text in display.legend_.get_texts()] == ["relevance vectors (area: weight)"]
     assert display.rows_ is None
 
@@ -229,12 +184,9 @@ def test_vectors_are_larger_for_larger_weights(model, saddle):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"features": (0,)}, "two different columns are needed"),
         ({"features": (1, 1)}, "two different columns are needed"),
         ({"features": (0, 2)}, r"the model has 2 feature\(s\), \['x0', 'x1'\].*from 0 to 1"),
-        ({"features": (-1, 0)}, r"the model has 2 feature\(s\)"),
         ({"features": ("east", "north")}, r"the model has 2 feature\(s\)"),
-        ({"features": (0, 1.0)}, r"the model has 2 feature\(s\)"),
         ({"grid_resolution": 1}, "grid_resolution is 1; a whole number, at least 2, is needed"),
         ({"y": np.ones(299)}, "inconsistent numbers of samples"),
         ({"y": np.full(300, 9)}, "not in classes: .*9"),
@@ -258,10 +210,3 @@ def test_axes_need_numbers_that_vary(mixed):
     few = ["kind", "x", "site"]
     with pytest.raises(ValueError, match=r"1 numeric feature\(s\) that vary, \['x'\]; two are needed"):
         LatentDisplay.from_estimator(ISBOR(gamma=0.1, patience=0).fit(X[few], y), X[few])
-
-
-def test_a_fitted_model_with_a_latent_score_is_needed(saddle):
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        LatentDisplay.from_estimator(ISBOR(), saddle[0])
-    with pytest.raises(TypeError, match="LogisticRegression has no latent score; a fitted estimator"):
-        LatentDisplay.from_estimator(LogisticRegression().fit(*saddle), saddle[0])

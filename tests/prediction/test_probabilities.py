@@ -19,7 +19,7 @@ from isbor.model.likelihood import edges, ordinal_probit
 from isbor.prediction.decisions import decide, margins
 from isbor.prediction.empty_classes import insert_empty_levels
 from isbor.prediction.ensemble import Ensemble
-from isbor.prediction.probabilities import class_probabilities, credible_bands, log_class_probabilities
+from isbor.prediction.probabilities import class_probabilities, credible_intervals, log_class_probabilities
 from isbor.search.recorder import Recorder
 from isbor.search.settings import SolverSettings
 from isbor.search.solvers.gram import solve_gram
@@ -75,7 +75,7 @@ def test_a_lapse_bounds_probabilities_in_every_form():
     assert_allclose(p, 0.9 * class_probabilities(SCORE, B) + 0.025, rtol=1e-12)
     assert_allclose(np.exp(log_class_probabilities(lapsing, B)), p, rtol=1e-9)
     certain = replace(lapsing, variance=np.zeros(31))
-    for bound in credible_bands(certain, B, 0.9):
+    for bound in credible_intervals(certain, B, 0.9):
         assert_allclose(bound, class_probabilities(certain, B), rtol=1e-9)
     assert_allclose(np.exp(log_class_probabilities(replace(score([-60.0], 0.0), lapse=0.1), B)[0, -1]), 0.025)
 
@@ -117,9 +117,9 @@ def test_unknown_losses_are_refused(loss, message):
         decide(SCORE, B, loss)
 
 
-def test_credible_bands_are_quantiles_of_the_probability():
+def test_credible_intervals_are_quantiles_of_the_probability():
     mean, variance, noise = np.array([0.3, -2.0]), np.array([0.5, 0.1]), np.array([0.6, 2.0])
-    lower, upper = credible_bands(Latent(mean, variance, noise), B, 0.8)
+    lower, upper = credible_intervals(Latent(mean, variance, noise), B, 0.8)
     f = mean[:, None] + np.sqrt(variance)[:, None] * np.random.default_rng(0).normal(size=(2, 200_000))
     for i in range(2):
         p = class_probabilities(score(f[i], 0.0, noise[i]), B)
@@ -131,7 +131,7 @@ def test_credible_bands_are_quantiles_of_the_probability():
 def test_bands_have_their_coverage(level):
     """The probability of an end class is monotone in the score: its band is that of the score."""
     mean, variance = np.array([0.3]), np.array([0.5])
-    lower, upper = credible_bands(score(mean, variance), B, level)
+    lower, upper = credible_intervals(score(mean, variance), B, level)
     low, high = mean + np.sqrt(variance) * norm.ppf([[0.5 - level / 2], [0.5 + level / 2]])
     assert_allclose([lower[0, 0], upper[0, 0]], np.concatenate([ndtr(B[0] - high), ndtr(B[0] - low)]))
     # Inside, the share of scores whose probability lies in the band.
@@ -142,7 +142,7 @@ def test_bands_have_their_coverage(level):
 
 
 def test_bands_close_when_the_score_is_certain():
-    lower, upper = credible_bands(score(MEAN, 0.0), B, 0.9)
+    lower, upper = credible_intervals(score(MEAN, 0.0), B, 0.9)
     assert_allclose(lower, upper)
 
 

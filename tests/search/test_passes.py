@@ -15,7 +15,7 @@ from isbor.search import width
 from isbor.search.recorder import Recorder
 from isbor.search.settings import SolverSettings
 from isbor.search.solvers.gram import solve_gram
-from isbor.search.solvers.passes import PassSettings, make_moves, moves_that_pay
+from isbor.search.solvers.passes import PassSettings, make_moves, successful_moves
 from isbor.search.solvers.sequential import solve_sequential
 from isbor.search.starts import initial_model
 from isbor.search.width import choose_width
@@ -46,12 +46,12 @@ def test_moves_are_taken_back_by_halves_while_the_objective_falls(start):
         rise = 1.0 if len(tried) == 3 else -1.0
         return replace(model, log_evidence=model.log_evidence + rise)
 
-    moves, moved = moves_that_pay(
+    moves, moved = successful_moves(
         expansion, np.ones(len(expansion.weights)), model, FREE, rises_at_the_third_try
     )
     assert len(tried) == 3
     assert moved.log_evidence == model.log_evidence + 1.0
-    every_move, _ = moves_that_pay(
+    every_move, _ = successful_moves(
         expansion, np.ones(len(expansion.weights)), model, FREE, lambda after: model
     )
     assert len(moves) == len(every_move) // 2 // 2
@@ -66,7 +66,7 @@ def test_a_pass_that_never_pays_changes_nothing(start, reason):
             raise UnresolvedError("no such mode")
         return replace(model, log_evidence=model.log_evidence - 1.0)
 
-    moves, moved = moves_that_pay(expansion, np.ones(len(expansion.weights)), model, FREE, model_after)
+    moves, moved = successful_moves(expansion, np.ones(len(expansion.weights)), model, FREE, model_after)
     assert moves == []
     assert moved is model
 

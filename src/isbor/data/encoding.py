@@ -193,9 +193,9 @@ def learn_table(
     estimator : BaseEstimator
     X : data frame (pandas, polars, pyarrow, modin) or array-like of shape (n, d)
     missing : {"auto", "indicator", "error"}
-        How to treat missing cells (NaN, None, null). "indicator" encodes them. "error" raises an error.
-        "auto" encodes them in data frames and raises an error for arrays. Infinite numbers always raise an
-        error.
+        How to treat missing cells (NaN, None, null, masked). "indicator" encodes them. "error" raises an
+        error. "auto" encodes them in data frames and raises an error for arrays. Infinite numbers always
+        raise an error.
     weight : (n,), nonnegative
         Weights of the rows; 1 by default.
 
@@ -273,6 +273,8 @@ def _warn_of_identifier(categories: tuple[Category, ...] | None, n_rows: int, wh
 
 def _numeric_cells(estimator: BaseEstimator, X: object, *, reset: bool) -> FloatArray:
     try:
+        if isinstance(X, np.ma.MaskedArray):
+            X = np.ma.filled(X.astype(np.float64), np.nan)  # scikit-learn would drop the mask
         checked: FloatArray = validate_data(
             estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, order="C"
         )

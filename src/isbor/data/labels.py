@@ -40,16 +40,16 @@ __all__ = [
     "warn_of_quantity",
 ]
 
-_Kind: TypeAlias = Literal["boolean", "number", "string", "object"]
+_Kind: TypeAlias = Literal["booleans", "numbers", "strings", "objects"]
 
 _KIND_OF_DTYPE: dict[str, _Kind] = {
-    "b": "boolean",
-    "i": "number",
-    "u": "number",
-    "f": "number",
-    "U": "string",
-    "T": "string",
-    "O": "object",
+    "b": "booleans",
+    "i": "numbers",
+    "u": "numbers",
+    "f": "numbers",
+    "U": "strings",
+    "T": "strings",
+    "O": "objects",
 }
 _SHOWN = 10  # labels quoted in a message
 
@@ -72,7 +72,7 @@ def encode_labels(y: object, classes: object = None) -> OrderedLabels:
         Booleans, integers (gaps are fine), whole floats, or an ordered categorical; any other labels, strings
         above all, need `classes`.
     classes : sequence of at least 2 distinct labels, optional
-        All levels, lowest first. Wins over the order that `y` itself carries.
+        All levels, lowest first. Takes precedence over the order of an ordered categorical.
     """
     values, declared = _read(y, "y")
     if classes is not None:
@@ -80,7 +80,7 @@ def encode_labels(y: object, classes: object = None) -> OrderedLabels:
         if len(order) < 2:
             raise ValueError(
                 f"classes holds {len(order)} label {order.tolist()}; at least 2 are needed. "
-                "List every level, lowest first, those without rows included."
+                "List all classes, lowest first, also those without rows."
             )
     elif declared is not None:
         order = declared
@@ -107,7 +107,7 @@ def ordered_union(classes: object, y: object) -> LabelArray:
     unknown = _distinct(values[_positions(values, order) < 0])
     if not unknown:
         return order
-    if _kind(order) in ("string", "object") or np.any(np.argsort(order) != np.arange(len(order))):
+    if _kind(order) in ("strings", "objects") or np.any(np.argsort(order) != np.arange(len(order))):
         raise _unknown_labels(unknown, order)
     return np.unique(np.concatenate([order, values]))
 
@@ -168,7 +168,7 @@ def _read(labels: object, name: str) -> tuple[LabelArray, LabelArray | None]:
         dtype: Any = getattr(column, "dtype", None)
         categories = dtype.categories if getattr(dtype, "ordered", None) is True else None
     if len(values) == 0:
-        raise ValueError(f"{name} is empty: it holds 0 labels. Check the filter that made it.")
+        raise ValueError(f"{name} is empty; labels are needed. Check the filter that made it.")
     values = _refuse_nonfinite(_one_kind(values, name), name)
     if isinstance(column, Sequence) and all(type(label) is str for label in values.tolist()):
         # A list has no array type to keep. Only for str itself: numpy garbles the members of a str Enum.
@@ -189,7 +189,8 @@ def _read_order(classes: object) -> LabelArray:
     repeated = [label for label, count in Counter(order.tolist()).items() if count > 1]
     if repeated:
         raise ValueError(
-            f"classes repeats {_quote(repeated)}; each label may stand only once. Remove the repetitions."
+            f"classes holds {_quote(repeated)} more than once; each label is needed once. "
+            "Remove the repetitions."
         )
     return order.copy()
 
@@ -239,7 +240,7 @@ def _one_kind(values: LabelArray, name: str) -> LabelArray:
         examples = {t.__name__: next(item for item in items if type(item) is t) for t in types}
         raise ValueError(
             f"Unknown label type: mixed. {name} holds labels of several types, such as {examples}; "
-            "one is needed. Convert them all to it."
+            "one type is needed. Convert all labels to it, for instance with astype(str)."
         )
     for t in types:
         if not issubclass(t, Hashable):
@@ -248,21 +249,21 @@ def _one_kind(values: LabelArray, name: str) -> LabelArray:
                 f"found {next(item for item in items if type(item) is t)!r}."
             )
     # Integers beyond 64 bits stay objects: they can be looked up in classes, though not sorted as numbers.
-    return values if kinds & {"string", "object"} else np.array(items)
+    return values if kinds & {"strings", "objects"} else np.array(items)
 
 
 def _kind(values: LabelArray) -> _Kind:
     """Kind of labels that `_read` returned: an array of objects is of one kind."""
     kind = _KIND_OF_DTYPE[values.dtype.kind]
-    return "string" if kind == "object" and isinstance(values[0], str) else kind
+    return "strings" if kind == "objects" and isinstance(values[0], str) else kind
 
 
 def _kind_of_type(t: type) -> _Kind:
     if issubclass(t, bool | np.bool_):
-        return "boolean"
+        return "booleans"
     if issubclass(t, int | float | np.integer | np.floating):
-        return "number"
-    return "string" if issubclass(t, str) else "object"
+        return "numbers"
+    return "strings" if issubclass(t, str) else "objects"
 
 
 def _is_missing(label: object) -> bool:
@@ -277,8 +278,8 @@ def _is_missing(label: object) -> bool:
 def _refuse_missing(missing: NDArray[np.bool_] | bool, name: str) -> None:
     if np.any(missing):
         raise ValueError(
-            f"Input {name} contains NaN. Found {_count_and_first(missing)} missing (NaN, None or null). "
-            "Fill them in or drop them; with a row of y, drop that of X."
+            f"Input {name} contains NaN. {_count_and_first(missing, 'missing (NaN, None, null or masked)')}. "
+            "Drop them, with their rows of X, or fill them in."
         )
 
 
@@ -290,7 +291,7 @@ def _refuse_nonfinite(values: LabelArray, name: str) -> LabelArray:
             # scikit-learn's own sentence comes first: its checks look for it.
             raise ValueError(
                 f"Input {name} contains infinity or a value too large for dtype('{values.dtype}'). "
-                f"Found {_count_and_first(infinite)} infinite. Drop these rows, or give them a finite label."
+                f"{_count_and_first(infinite, 'infinite')}. Drop these rows, or give them finite labels."
             )
     return values
 
@@ -301,9 +302,9 @@ def _refuse_nonfinite(values: LabelArray, name: str) -> LabelArray:
 def _natural_order(values: LabelArray) -> LabelArray:
     """Return the labels that occur, ascending; only numbers and booleans have such an order."""
     kind = _kind(values)
-    if kind in ("string", "object"):
-        noun = "strings" if kind == "string" else f"labels of type {type(values[0]).__name__}"
-        unknown_type = "" if kind == "string" else f"Unknown label type: {type(values[0]).__name__}. "
+    if kind in ("strings", "objects"):
+        noun = "strings" if kind == "strings" else f"labels of type {type(values[0]).__name__}"
+        unknown_type = "" if kind == "strings" else f"Unknown label type: {type(values[0]).__name__}. "
         raise ValueError(
             f"{unknown_type}y holds {noun}, whose order must be given. Pass\n"
             f"    classes={_quote(_distinct(values))}  # lowest first: put these in order\n"
@@ -312,11 +313,11 @@ def _natural_order(values: LabelArray) -> LabelArray:
     if values.dtype.kind == "f":
         broken = values != np.floor(values)
         if broken.any():
+            fractions = f"fractions, such as {values[np.argmax(broken)].item()!r}"
             raise ValueError(
-                f"Unknown label type: continuous. y holds {_count_and_first(broken)} not whole "
-                f"({values[np.argmax(broken)].item()!r}); ordered classes are needed. "
-                "Bin y (numpy.digitize, pandas.qcut(..., labels=False)), round it, or list its levels "
-                "in classes=, lowest first."
+                f"Unknown label type: continuous. In y {_count_and_first(broken, fractions)}; ordered "
+                "classes are needed. Cut y into a few classes (pandas.qcut(y, 5, labels=False), "
+                "numpy.digitize), round it, or list its values in classes=, lowest first."
             )
     return np.unique(values)
 
@@ -331,7 +332,7 @@ def _ranks(values: LabelArray, order: LabelArray) -> IntArray:
 
 def _positions(values: LabelArray, order: LabelArray) -> IntArray:
     """Return the place of each value in `order`, −1 where it has none."""
-    if _kind(order) in ("string", "object"):
+    if _kind(order) in ("strings", "objects"):
         place = {label: i for i, label in enumerate(order.tolist())}
         return np.fromiter((place.get(label, -1) for label in values.tolist()), np.intp, len(values))
     sorter = np.argsort(order)
@@ -344,8 +345,8 @@ def _refuse_other_kind(values: LabelArray, order: LabelArray) -> None:
     found, needed = _kind(values), _kind(order)
     if found != needed:
         raise ValueError(
-            f"y holds {found} labels, such as {_quote(values[:1].tolist())}, "
-            f"but classes holds {needed} labels, {_quote(order.tolist())}. Bring both to one type."
+            f"y holds {found}, such as {values[:1].tolist()[0]!r}, but classes holds {needed}, "
+            f"{_quote(order.tolist())}; the same type is needed. Convert y or classes."
             f"{_wrapper_hint(values, order)}"
         )
 
@@ -353,14 +354,14 @@ def _refuse_other_kind(values: LabelArray, order: LabelArray) -> None:
 def _unknown_labels(unknown: list[Any], order: LabelArray, hint: str = "") -> ValueError:
     return ValueError(
         f"y holds {len(unknown)} label(s) not in classes: {_quote(unknown)}. "
-        f"classes is {_quote(order.tolist())}. Add them where they belong, lowest first, or correct y.{hint}"
+        f"classes is {_quote(order.tolist())}. Add them to classes in their places, or correct y.{hint}"
     )
 
 
 def _wrapper_hint(values: LabelArray, order: LabelArray) -> str:
     """Return the remedy if a wrapper may have replaced the labels by 0, 1, …, in sorted order."""
-    is_code = _kind(order) != "number" or set(values.tolist()) <= set(range(len(order)))
-    if _kind(values) != "number" or not is_code:
+    is_code = _kind(order) != "numbers" or set(values.tolist()) <= set(range(len(order)))
+    if _kind(values) != "numbers" or not is_code:
         return ""
     return (
         " A scikit-learn wrapper such as BaggingClassifier may have replaced the labels by their places in "
@@ -385,6 +386,7 @@ def _quote(labels: Iterable[object]) -> str:
     return f"[{shown}, … {len(labels) - _SHOWN} more]" if len(labels) > _SHOWN else f"[{shown}]"
 
 
-def _count_and_first(rows: NDArray[np.bool_] | bool) -> str:
-    """Say how many rows are marked and where the first is: '2 of 9 labels (first: row 4, counted from 0)'."""
-    return f"{np.sum(rows)} of {np.size(rows)} labels (first: row {np.argmax(rows)}, counted from 0)"
+def _count_and_first(rows: NDArray[np.bool_] | bool, what: str) -> str:
+    """Say how many labels are what, and where the first of them is."""
+    place = f"the first in row {np.argmax(rows)}, counted from 0"
+    return f"{np.sum(rows)} of {np.size(rows)} labels are {what}, {place}"

@@ -22,31 +22,44 @@ from isbor.data.folds import rank_in_class
 __all__ = ["Scaling", "TrainingRows", "canonical_rows"]
 
 _REFERENCE_ROWS = 1000
+# Of a column of smaller numbers, one over the standard deviation may be beyond the largest float.
+_TINY = 2.0**-900
 
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """x → (x - mean) · factor, column by column."""
+    """x → (x - mean) · lift · factor, column by column."""
 
     mean: FloatArray  # (d,)
-    factor: FloatArray  # (d,), one over the standard deviation; 0 for a constant feature
+    lift: FloatArray  # (d,), 1; for a column of tiny numbers, perhaps subnormal, a large power of two
+    factor: FloatArray  # (d,), one over the standard deviation of lift · x; 0 for a constant feature
     varying: BoolArray  # (d,) whether the column is not constant in training
 
     @classmethod
     def identity(cls, n_columns: int) -> "Scaling":
         """Return the scaling that does nothing."""
-        return cls(np.zeros(n_columns), np.ones(n_columns), np.ones(n_columns, dtype=np.bool_))
+        ones = np.ones(n_columns)
+        return cls(np.zeros(n_columns), ones, ones, ones.astype(np.bool_))
+
+    @property
+    def spread(self) -> FloatArray:
+        """Standard deviation of each column, (d,); infinite for a constant feature."""
+        with np.errstate(divide="ignore"):
+            return 1.0 / self.factor / self.lift
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return the scaled rows, a new array."""
-        Z = X - self.mean
-        Z *= self.factor
+        with np.errstate(over="ignore"):
+            Z = X - self.mean
+            if np.any(self.lift != 1.0):
+                Z *= self.lift
+            Z *= self.factor
         # Every basis function is zero that far out, and squares of larger numbers would overflow.
         return np.clip(Z, -1e100, 1e100, out=Z)
 
     def inverse(self, Z: FloatArray) -> FloatArray:
         """Return the rows in the original units; a constant feature takes its constant value."""
-        return self.mean + Z / np.where(self.factor > 0.0, self.factor, np.inf)
+        return self.mean + Z / np.where(self.factor > 0.0, self.factor, np.inf) / self.lift
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +186,18 @@ def _interleave(y: IntArray) -> IntArray:
 def _standardise(X: FloatArray, weight: FloatArray, group: IntArray | None) -> Scaling:
     """Standardise the rows in place; works for values near the limits of floating point."""
     share = weight / weight.sum()
-    mean = share @ X
     low, high = X.min(axis=0), X.max(axis=0)
-    reach = np.maximum(high - mean, mean - low)
+    is_tiny = (high > low) & (np.maximum(high, -low) < _TINY)
+    lift = np.where(is_tiny, 1.0 / _TINY, 1.0)
+    if is_tiny.any():
+        X *= lift  # exact, as lift is a power of two
+        low, high = low * lift, high * lift
+    mean = (share @ X) / lift
+    centre = mean * lift
+    reach = np.maximum(high - centre, centre - low)
     varying = (high > low) & (reach > 0)
     unit = np.where(varying, reach, 1.0)
-    X -= mean
+    X -= centre
     X /= unit
     X[:, ~varying] = 0.0
     variance = np.einsum("i,ij,ij->j", share, X, X)
@@ -195,4 +214,4 @@ def _standardise(X: FloatArray, weight: FloatArray, group: IntArray | None) -> S
         for number in np.unique(group[(group >= 0) & varying]):
             own = group == number
             factor[own & ~varying] = factor[own & varying][0]
-    return Scaling(mean, factor, varying)
+    return Scaling(mean, lift, factor, varying)

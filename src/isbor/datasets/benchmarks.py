@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 def cut_by_rank(target: ArrayLike, n_classes: int) -> IntArray:
     """Cut a continuous target into classes of equal size.
 
-    The cut is by rank, not by value: rows with tied targets may fall in two neighbouring classes, the earlier
-    rows in the lower one. This is how the public ordinal versions of the regression sets were made.
+    The target is cut by rank, not by value: rows with tied targets may be put in two adjacent classes, the
+    earlier rows in the lower one. The public ordinal versions of these regression sets were made in this way.
 
     Parameters
     ----------
@@ -38,24 +38,25 @@ def cut_by_rank(target: ArrayLike, n_classes: int) -> IntArray:
     Returns
     -------
     ndarray of int of shape (n,)
-        Labels 1 to `n_classes`. Sizes differ by at most one, the larger classes being the lower ones.
+        Labels 1 to `n_classes`. Class sizes differ by at most one; the lower classes are the larger ones.
 
     Examples
     --------
     >>> cut_by_rank([0.3, 9.0, 0.1, 7.0, 0.2], n_classes=2)
     array([1, 2, 1, 2, 1])
-    >>> cut_by_rank([5.0, 5.0, 5.0, 5.0], n_classes=2)  # ties go by row order
+    >>> cut_by_rank([5.0, 5.0, 5.0, 5.0], n_classes=2)  # ties in row order
     array([1, 1, 2, 2])
     """
     target = np.asarray(target, dtype=np.float64)
     if target.ndim != 1 or not np.isfinite(target).all():
         raise ValueError(
             f"target has shape {target.shape} and {np.count_nonzero(~np.isfinite(target))} value(s) that are "
-            "not finite; one finite number a row is needed. Drop the rows without a target."
+            "not finite; one finite number per row is needed. Drop rows without a target."
         )
     if not 1 <= n_classes <= len(target):
         raise ValueError(
-            f"n_classes is {n_classes} for {len(target)} row(s); between 1 and the number of rows is needed."
+            f"n_classes is {n_classes} for {len(target)} row(s); an integer from 1 to the number of rows is "
+            "needed."
         )
     labels = np.empty(len(target), dtype=np.intp)
     order = np.argsort(target, kind="stable")
@@ -65,7 +66,7 @@ def cut_by_rank(target: ArrayLike, n_classes: int) -> IntArray:
 
 
 _MARKETING_HELP = (
-    "No copy of it on OpenML is known. In R, with the package ElemStatLearn (in CRAN's archive), run\n"
+    "It is not available on OpenML. In R, with the package ElemStatLearn (in the CRAN archive), run\n"
     "  write.csv(cbind(ElemStatLearn::marketing[-1], target = ElemStatLearn::marketing$Income),\n"
     '            "marketing.csv", row.names = FALSE, na = "")\n'
     "and put the file in one of these directories."
@@ -111,39 +112,39 @@ def load_benchmark(
 ) -> Bunch | tuple[Any, IntArray]:
     """Load one of the seven benchmark sets of the paper.
 
-    The file is looked for in `data_home`, then in the directory that the environment variable ``ISBOR_DATA``
-    names, then in the user's cache (``isbor`` in ``XDG_CACHE_HOME`` or ``~/.cache``). Failing these, the set
-    is downloaded from OpenML and kept in the cache; "bs" is computed instead.
+    The file is searched in `data_home`, then in the directory given by the environment variable
+    ``ISBOR_DATA``, then in the user's cache (``isbor`` in ``XDG_CACHE_HOME`` or ``~/.cache``). If it is not
+    found, the set is downloaded from OpenML and stored in the cache; "bs" is computed instead.
 
     Parameters
     ----------
     name : {"bs", "swd", "marketing", "bank", "computer", "calhouse", "census"}
-        Which set, in upper or lower case.
-    data_home : path, optional
-        First directory to look in.
-    return_X_y : bool
-        Return ``(X, y)`` instead of a Bunch.
-    as_frame : bool or "auto"
-        True: the features are a data frame of pandas, or of polars if that alone is installed; codes of
-        categories are replaced by what they mean. False: an array of numbers, codes as they are, NaN where
-        missing. "auto": a frame for "marketing", the one set with categories, if pandas or polars is
-        installed, and an array otherwise.
+        Name of the set, in upper or lower case.
+    data_home : path, default=None
+        First directory to search.
+    return_X_y : bool, default=False
+        If True, return ``(X, y)`` instead of a Bunch.
+    as_frame : bool or "auto", default="auto"
+        If True, the features are a pandas data frame, or a polars one if only polars is installed, and coded
+        categories are replaced by their names. If False, they are an array of numbers, with codes as they are
+        and NaN for missing values. "auto" gives a data frame for "marketing", the only set with categories,
+        if pandas or polars is installed, else an array.
 
     Returns
     -------
     Bunch
-        ``data`` (the features), ``target`` (int, 1 to r), ``feature_names``, ``name`` and ``DESCR``. The
-        continuous targets of "bank", "computer", "calhouse" and "census" are cut into five classes by
-        `cut_by_rank`.
+        With the attributes ``data`` (the features), ``target`` (integers from 1), ``feature_names``, ``name``
+        and ``DESCR``. The continuous targets of "bank", "computer", "calhouse" and "census" are cut into five
+        classes by `cut_by_rank`.
 
     Raises
     ------
     ValueError
-        If the name is unknown, or a file that was found is not in the format described.
+        If the name is unknown, or a file does not have the described format.
     OSError
-        If no file was found and none could be downloaded.
+        If no file was found and the download failed.
     ImportError
-        If a frame is asked for, and neither pandas nor polars is installed.
+        If ``as_frame=True`` and neither pandas nor polars is installed.
 
     Examples
     --------
@@ -161,15 +162,15 @@ def load_benchmark(
     library = frame_library() if wants_frame else None
     if as_frame is True and library is None:
         raise ImportError(
-            "as_frame=True needs pandas or polars, and neither is installed. Install one, for instance with "
+            "as_frame=True needs pandas or polars, and neither is installed. Install one, for example with "
             "`pip install pandas`, or pass as_frame=False for an array of numbers."
         )
     feature_names, X, target, source = _table(benchmark, _directories(data_home))
     y = cut_by_rank(target, benchmark.n_classes) if benchmark.continuous else _class_labels(target, source)
     if y.max() != benchmark.n_classes:
         raise ValueError(
-            f"{source} holds {y.max()} classes; the set {key!r} has {benchmark.n_classes}. "
-            "Supply a complete file by data_home= or by the environment variable ISBOR_DATA."
+            f"{source} holds {y.max()} classes; {benchmark.n_classes} are needed for the set {key!r}. "
+            "Provide a complete file with data_home= or the environment variable ISBOR_DATA."
         )
     data = X if library is None else frame(library, feature_names, X, benchmark.codes, source)
     if return_X_y:
@@ -181,7 +182,7 @@ def load_benchmark(
 def _table(
     benchmark: Benchmark, directories: Sequence[Path]
 ) -> tuple[list[str], FloatArray, FloatArray, str]:
-    """Return feature names, features, target and source, from the first place that has them."""
+    """Return feature names, features, target and source, from the first place where they are found."""
     for directory in directories:
         path = directory / benchmark.file
         if path.is_file():
@@ -200,16 +201,16 @@ def _table(
     except OSError as error:
         raise ConnectionError(
             f"{looked}, and OpenML data set {benchmark.openml_id} could not be downloaded ({error}). "
-            "Go online, or put the file in one of these directories, or name its directory by data_home= or "
-            "by the environment variable ISBOR_DATA."
+            "Check the network connection, put the file in one of these directories, or give its directory "
+            "with data_home= or the environment variable ISBOR_DATA."
         ) from error
     source = f"OpenML data set {benchmark.openml_id}"
     _check_shape(X, benchmark, source)
     cached = _cache_directory() / benchmark.file
     try:
         write_table(cached, names, X, target)
-    except OSError as error:  # the data are at hand: a read-only home only costs the next download
-        logger.warning("%s could not be kept in the cache: %s", cached, error)
+    except OSError as error:  # not needed now: the next call downloads the set again
+        logger.warning("%s could not be stored in the cache: %s", cached, error)
     return names, X, target, source
 
 
@@ -217,37 +218,37 @@ def _check_shape(X: FloatArray, benchmark: Benchmark, source: str) -> None:
     if X.shape != benchmark.shape:
         raise ValueError(
             f"{source} holds a table of features of shape {X.shape}; {benchmark.shape} is needed. "
-            "Supply a complete file by data_home= or by the environment variable ISBOR_DATA."
+            "Provide a complete file with data_home= or the environment variable ISBOR_DATA."
         )
 
 
 def _directories(data_home: str | os.PathLike[str] | None) -> list[Path]:
-    """Return the directories to look in, in turn."""
+    """Return the directories to search, in order."""
     given = [data_home, os.environ.get("ISBOR_DATA")]
     return [Path(place).expanduser() for place in given if place] + [_cache_directory()]
 
 
 def _cache_directory() -> Path:
-    """Return the user's cache directory; LOCALAPPDATA is set on Windows only."""
+    """Return the user's cache directory (LOCALAPPDATA is set on Windows only)."""
     root = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or Path.home() / ".cache"
     return Path(root) / "isbor"
 
 
 def _class_labels(target: FloatArray, source: str) -> IntArray:
-    """Return the labels 1, …, r in the order of the file's numbers (OpenML's SWD may count otherwise)."""
+    """Return labels 1, …, r in the order of the numbers in the file, which may start at another number."""
     if not np.isfinite(target).all():
         raise ValueError(
-            f"{source} has row(s) without a target; each needs one. Replace the file, or remove it."
+            f"{source} has row(s) without a target; every row needs one. Replace or remove the file."
         )
     return 1 + np.unique(target, return_inverse=True)[1].astype(np.intp)
 
 
 def _download(openml_id: int) -> tuple[list[str], FloatArray, FloatArray]:
-    """Fetch feature names, features and target from OpenML."""
+    """Download feature names, features and target from OpenML."""
     from sklearn.datasets import fetch_openml  # imports much that nothing else needs
 
     with warnings.catch_warnings():
-        # The caller's error says more than the warning that announces a second attempt.
+        # The caller's error says more than this warning about a second attempt.
         warnings.filterwarnings("ignore", message="A network error occurred")
         # The liac-arff parser needs no pandas; the file is kept in our own cache.
         found = fetch_openml(data_id=openml_id, as_frame=False, parser="liac-arff", cache=False, n_retries=1)

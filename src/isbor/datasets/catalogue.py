@@ -1,4 +1,4 @@
-"""What the seven benchmark sets of the paper are called, hold and mean."""
+"""The seven benchmark sets of the paper: files, shapes, descriptions and codes of categories."""
 
 from dataclasses import dataclass, field
 
@@ -7,27 +7,27 @@ __all__ = ["BENCHMARKS", "Benchmark", "Codes"]
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """What the codes first, first + 1, … of a column mean."""
+    """The categories that the codes first, first + 1, … of a column stand for."""
 
-    levels: tuple[str, ...]
+    categories: tuple[str, ...]
     ordered: bool = False
     first: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What a benchmark file is called, holds and means."""
+    """Description of one benchmark set."""
 
     file: str
     shape: tuple[int, int]  # rows, features
     n_classes: int
-    continuous: bool  # the file's target is a number, to be cut by rank
+    continuous: bool  # whether the target in the file is a number, to be cut by rank
     openml_id: int | None
     about: str
-    codes: dict[str, Codes] = field(default_factory=dict)  # by the names of categorical features
+    codes: dict[str, Codes] = field(default_factory=dict)  # of each categorical feature, by name
 
 
-# The help page of the set in the R package ElemStatLearn.
+# From the help page of the set in the R package ElemStatLearn.
 _MARKETING_CODES = {
     "sex": Codes(("Male", "Female")),
     "marital": Codes(
@@ -101,9 +101,9 @@ BENCHMARKS = {
         3,
         continuous=False,
         openml_id=11,
-        about="Balance Scale (UCI): which way a loaded scale tips, 1 = left, 2 = balanced, 3 = right. "
-        "The full grid of 5^4 cases, without noise: computed from its rule when no file is found. "
-        "A file may hold the rows in another order.",
+        about="Balance Scale (UCI): the side to which a loaded scale tips, 1 = left, 2 = balanced, "
+        "3 = right. The full grid of 5^4 cases, without noise; computed from its rule if no file is found. "
+        "A file may have the rows in another order.",
     ),
     "swd": Benchmark(
         "swd.csv",
@@ -122,7 +122,7 @@ BENCHMARKS = {
         continuous=False,
         openml_id=None,
         about="Marketing (Impact Resources, Inc., 1987; R package ElemStatLearn): household income in nine "
-        "brackets from 13 categories, five of them ordered. 2694 cells in 2117 rows are missing.",
+        "brackets, from 13 categorical features, five of them ordered. 2694 cells in 2117 rows are missing.",
         codes=_MARKETING_CODES,
     ),
     "bank": Benchmark(
@@ -141,8 +141,8 @@ BENCHMARKS = {
         continuous=True,
         openml_id=562,
         about="Computer activity (DELVE, cpu_small): share of time in user mode, cut by rank into five "
-        "classes. The share takes only 56 values, so equal shares sit in two classes and part of the error "
-        "cannot be avoided. Features have heavy tails.",
+        "classes. The share has only 56 different values, so rows with the same share are in different "
+        "classes, and part of the error cannot be avoided. Features have heavy tails.",
     ),
     "calhouse": Benchmark(
         "cal_housing.csv.gz",
@@ -151,8 +151,9 @@ BENCHMARKS = {
         continuous=True,
         openml_id=537,
         about="California housing (Pace & Barry, 1997; StatLib): median house value of a district, cut by "
-        "rank into five classes. Raw totals, unlike scikit-learn's averages. Rows are ordered by place: "
-        "shuffle before splitting. OpenML's copy names and orders the columns in its own way.",
+        "rank into five classes. The features are totals, not averages as in scikit-learn's version. Rows "
+        "are ordered by place: shuffle before splitting. The copy on OpenML has other column names and "
+        "another order of columns.",
     ),
     "census": Benchmark(
         "house_16h.csv.gz",

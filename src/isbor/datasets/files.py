@@ -1,6 +1,7 @@
-"""The format of the benchmark files: CSV, gzipped when the name ends in ``.gz``.
+"""Reading and writing of benchmark files: CSV, gzipped if the name ends in ``.gz``.
 
-One header line, then rows of numbers; an empty field is a missing value, the last column is ``target``.
+A file has one header line, then rows of numbers. An empty field is a missing value; the last column is
+``target``.
 """
 
 import csv
@@ -30,20 +31,20 @@ def read_table(path: Path) -> tuple[list[str], FloatArray, FloatArray]:
             raise ValueError(f"the header is {header}, the table has shape {values.shape}")
     except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(
-            f"{path} is not a benchmark file: {error}. A header line, rows of numbers as long as the header, "
-            "empty fields where values are missing, and a last column named 'target' are needed. Replace the "
-            "file, or remove it."
+            f"{path} is not a benchmark file: {error}. It needs a header line, rows of numbers as long as "
+            "the header, empty fields for missing values, and a last column named 'target'. Replace or "
+            "remove the file."
         ) from error
     return header[:-1], np.ascontiguousarray(values[:, :-1]), values[:, -1].copy()
 
 
 def write_table(path: Path, names: Sequence[str], X: FloatArray, target: FloatArray) -> None:
-    """Write a benchmark file; a reader never sees half of it."""
+    """Write a benchmark file; other processes never see a part of it."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*names, "target"])
     for row in np.column_stack([X, target]).tolist():
-        # repr is the shortest text that reads back as the same number
+        # repr gives the shortest text that is read back as the same number
         writer.writerow(["" if value != value else repr(value).removesuffix(".0") for value in row])
     content = text.getvalue().encode()
     path.parent.mkdir(parents=True, exist_ok=True)

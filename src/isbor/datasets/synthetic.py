@@ -1,4 +1,4 @@
-"""Sets made by rule: the paper's saddle, and the balance scale."""
+"""Synthetic data sets: the paper's saddle, and the balance scale."""
 
 from typing import Literal, TypeAlias, overload
 
@@ -12,7 +12,7 @@ __all__ = ["SADDLE_THRESHOLDS", "make_balance_scale", "make_saddle", "saddle_lab
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 
 SADDLE_THRESHOLDS: tuple[float, ...] = (-60.0, -9.0, 15.0, 60.0)
-"""Where `make_saddle` cuts its score into five classes."""
+"""Thresholds at which `make_saddle` cuts the latent score into five classes."""
 
 
 @overload
@@ -38,41 +38,41 @@ def make_saddle(
     random_state: RandomState = None,
     return_score: bool = False,
 ) -> tuple[FloatArray, IntArray] | tuple[FloatArray, IntArray, FloatArray]:
-    """Draw the paper's synthetic set: five classes cut from a saddle over a square.
+    """Draw the synthetic set of the paper: five classes cut from a saddle over a square.
 
     Parameters
     ----------
-    n_samples : int
-        Number of rows; the paper has 21 000.
-    noise : float
-        Standard deviation of what is added to the score before it is cut. At 0.5 the noise-free score
-        itself has a mean absolute error of about 0.0072 classes: no model does better on average.
-    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
-        Seed or source of the draws. A generator is advanced by the call.
-    return_score : bool
-        Return the noise-free score as well.
+    n_samples : int, default=21_000
+        Number of rows. The default is that of the paper.
+    noise : float, default=0.5
+        Standard deviation of the noise added to the latent score before it is cut. With 0.5, predictions from
+        the noise-free score have a mean absolute error of about 0.0072; no model can do better on average.
+    random_state : int, numpy.random.Generator, numpy.random.RandomState or None, default=None
+        Seed or random number generator. A generator is advanced by the call.
+    return_score : bool, default=False
+        If True, return the noise-free latent score as well.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
-        Points, uniform on [0, 10]².
+        Points, uniformly distributed on [0, 10]².
     y : ndarray of int of shape (n_samples,)
         Labels 1 to 5.
     score : ndarray of shape (n_samples,)
-        Noise-free score; only with ``return_score=True``.
+        Noise-free latent score; only if ``return_score=True``.
 
     Examples
     --------
     >>> X, y, score = make_saddle(1000, random_state=0, return_score=True)
     >>> X.shape, y.min(), y.max()
     ((1000, 2), np.int64(1), np.int64(5))
-    >>> np.abs(y - saddle_labels(score)).mean() < 0.03  # what the noise alone costs
+    >>> np.abs(y - saddle_labels(score)).mean() < 0.03  # error due to noise alone
     np.True_
     """
     if n_samples < 1:
         raise ValueError(f"n_samples is {n_samples}; at least 1 is needed.")
     if not 0 <= noise < np.inf:
-        raise ValueError(f"noise is {noise}; a finite standard deviation, zero or more, is needed.")
+        raise ValueError(f"noise is {noise}; a finite standard deviation of at least 0 is needed.")
     rng = _generator(random_state)
     X = rng.uniform(0.0, 10.0, size=(n_samples, 2))
     score = 10.0 * (X[:, 0] - 5.0) * (X[:, 1] - 5.0)
@@ -81,19 +81,19 @@ def make_saddle(
 
 
 def saddle_labels(score: ArrayLike) -> IntArray:
-    """Return the labels 1 to 5 that `make_saddle` gives to a score.
+    """Return the labels 1 to 5 of latent scores, as in `make_saddle`.
 
-    On the noise-free score these are the best predictions there are.
+    For noise-free scores these are the best possible predictions.
 
     Parameters
     ----------
     score : array-like of float
-        Values of the latent function.
+        Latent scores.
 
     Returns
     -------
     ndarray of int, of the shape of `score`
-        One plus the number of `SADDLE_THRESHOLDS` below each value.
+        1 plus the number of `SADDLE_THRESHOLDS` below each score.
 
     Examples
     --------
@@ -104,14 +104,14 @@ def saddle_labels(score: ArrayLike) -> IntArray:
 
 
 def _generator(random_state: RandomState) -> np.random.Generator | np.random.RandomState:
-    """Take a source of draws as it is, and make one from a seed."""
+    """Return a given generator, or a new one from a seed."""
     if isinstance(random_state, np.random.Generator | np.random.RandomState):
         return random_state
     return np.random.default_rng(random_state)
 
 
 def make_balance_scale() -> tuple[FloatArray, IntArray]:
-    """Return the Balance Scale set: which way a loaded scale tips.
+    """Return the Balance Scale set: the side to which a loaded scale tips.
 
     Returns
     -------
@@ -119,8 +119,8 @@ def make_balance_scale() -> tuple[FloatArray, IntArray]:
         Left weight, left distance, right weight and right distance: the grid {1, …, 5}⁴ in lexicographic
         order.
     y : ndarray of int of shape (625,)
-        1 where the left side is heavier (288 rows), 2 where the scale balances (49), 3 where the right side
-        is heavier (288).
+        1 if the left side is heavier (288 rows), 2 if the scale is balanced (49), 3 if the right side is
+        heavier (288).
 
     Examples
     --------

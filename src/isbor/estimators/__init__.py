@@ -1,4 +1,7 @@
-"""The estimators, one file a model."""
+"""The estimators, with one module for each model.
+
+May import `isbor.search`, `isbor.kernel`, `isbor.gp`, `isbor.inspection` and the packages below them.
+"""
 
 from isbor.estimators.gpor import GPOR
 from isbor.estimators.isbor import ISBOR

@@ -1,4 +1,4 @@
-"""What all estimators share: a score cut by thresholds, and what it predicts."""
+"""Base classes of all estimators: fitting, and predictions of a score cut by thresholds."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from isbor.estimators.parameters import DICT, NONE, RANDOM_STATE, Allowed, check
 from isbor.model.latent import Latent, LatentModel
 from isbor.prediction.decisions import Loss, decide, margins
 from isbor.prediction.empty_classes import insert_empty_levels
-from isbor.prediction.probabilities import class_probabilities, credible_bands, log_class_probabilities
+from isbor.prediction.probabilities import class_probabilities, credible_intervals, log_class_probabilities
 
 __all__ = [
     "SHARED_PARAMETERS",
@@ -31,7 +31,7 @@ __all__ = [
 
 A = TypeVar("A", bound=NDArray[Any])
 
-# Constraints on the parameters that all estimators have.
+# Allowed values of the parameters that all estimators have.
 SHARED_PARAMETERS: dict[str, Allowed] = {
     "missing": choice("auto", "indicator", "error"),
     "class_weight": DICT | choice("balanced") | NONE,
@@ -42,7 +42,7 @@ SHARED_PARAMETERS: dict[str, Allowed] = {
 
 @contextmanager
 def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
-    """Leave the estimator as it was if the block does not end well, Ctrl-C included."""
+    """Restore the estimator if the block raises an exception, including KeyboardInterrupt."""
     before = dict(vars(estimator))
     try:
         yield
@@ -61,7 +61,7 @@ def map_latent(
 ) -> A:
     """Apply a function of the latent score to all rows, in blocks on all cores.
 
-    `n_columns` says how much the function itself needs a row, beyond the basis functions.
+    `n_columns` is the number of values per row that the function itself needs, besides the basis functions.
     """
     blocks = row_blocks(len(X), model.n_functions + n_columns)
     parts = workers.map(lambda block: function(model.latent(X[block])), blocks)
@@ -71,7 +71,7 @@ def map_latent(
 def thresholds_of_all_levels(
     training: TrainingSet, model: LatentModel, thresholds: FloatArray, workers: Workers
 ) -> FloatArray:
-    """Return the thresholds of a latent Gaussian for all levels, those without training rows included."""
+    """Return thresholds between all classes, including those without training rows."""
     n_levels = len(training.classes)
     if len(training.observed) == n_levels:
         return thresholds
@@ -89,11 +89,10 @@ def thresholds_of_all_levels(
 
 
 class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """Predictions of a fitted score.
+    """Base class of all estimators.
 
-    A subclass sets `classes_`, `n_jobs`, `_encoding` (how tables become matrices), `_model` (the latent
-    score), `_cuts` (its thresholds, all levels), and `_centre` and `_unit` if scores are reported in other
-    units.
+    A subclass implements `_fit`, which sets `classes_`, `_encoding`, `_model` (the latent score), `_cuts`
+    (the thresholds between all classes) and, if scores are reported in other units, `_centre` and `_unit`.
     """
 
     classes_: LabelArray
@@ -103,7 +102,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
     _encoding: TableEncoding
     _model: LatentModel
     _cuts: FloatArray
-    _centre: float = 0.0  # scores are reported as (score - centre)/unit
+    _centre: float = 0.0  # scores are reported as (score - centre) / unit
     _unit: float = 1.0
     _allowed: ClassVar[dict[str, Allowed]] = SHARED_PARAMETERS
 
@@ -112,16 +111,19 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite numbers, on any scale, or a data frame, with categories if need be.
+        X : array-like or data frame of shape (n_samples, n_features)
+            An array of numbers, on any scale, or a data frame (pandas, polars, pyarrow, modin), which may
+            have categorical columns and missing cells.
         y : array-like of shape (n_samples,)
-            Ordered labels: integers, booleans, an ordered categorical, or strings with `classes`.
+            Ordered labels: integers, booleans, an ordered categorical, or strings together with `classes`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight 2 means the same as the row twice, weight 0 as its absence.
+            Nonnegative weights of the rows. A row of weight 2 counts as two equal rows, a row of weight 0 is
+            ignored. None means weight 1 for all rows.
 
         Returns
         -------
-        self
+        self : object
+            The fitted estimator. If the fit fails, the estimator is left as it was.
         """
         self._check_parameters()
         with all_or_nothing(self):
@@ -130,7 +132,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        """Fit to valid parameters; what is set is taken back if it fails."""
+        """Fit the model. Parameters have been checked; if it fails, attributes are restored."""
 
     def _check_parameters(self) -> None:
         check_parameters(self, self._allowed)
@@ -140,34 +142,68 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-        loss : "absolute", "zero_one", "quadratic" or a cost matrix
-            The loss whose expectation the label minimises: "absolute" gives the class whose thresholds
-            enclose the score (for a Bayesian model the median of the predicted distribution, lapses aside,
-            see `predict_proba`); "zero_one" the mode of that distribution; "quadratic" the class nearest to
-            its mean; a matrix has cost[true, predicted].
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the same features as in `fit`.
+        loss : "absolute", "zero_one", "quadratic" or array-like, default="absolute"
+            The loss whose expected value the predicted label minimises. "absolute": the class whose
+            thresholds enclose the score; for a Bayesian model, this is the median of the predictive
+            distribution without lapses (see `predict_proba`). "zero_one": the most probable class.
+            "quadratic": the class nearest to the mean rank. An array of shape (n_classes, n_classes) is a
+            matrix of costs, cost[true, predicted], with the classes in order.
 
         Returns
         -------
-        ndarray of shape (n_samples,), of the labels' own type
+        y : ndarray of shape (n_samples,)
+            Labels, of the same type as in `fit`.
         """
         codes: IntArray = self._map_rows(X, lambda latent: self._decide(latent, loss))
         return self.classes_[codes]
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Predict P(y = k) for each row, columns as in `classes_`; rows sum to one."""
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the same features as in `fit`.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+            P(y = k) for each row and class, with columns as in `classes_`. Rows sum to 1.
+        """
         return self._map_rows(X, lambda latent: class_probabilities(*self._response(latent)))
 
     def predict_log_proba(self, X: ArrayLike) -> FloatArray:
-        """Predict ln P(y = k), accurate where the probability itself would underflow."""
+        """Predict the logarithms of class probabilities, even if the probabilities would underflow.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the same features as in `fit`.
+
+        Returns
+        -------
+        log_proba : ndarray of shape (n_samples, n_classes)
+            ln P(y = k) for each row and class, with columns as in `classes_`.
+        """
         return self._map_rows(X, lambda latent: log_class_probabilities(*self._response(latent)))
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Return margins in units of the predictive standard deviation (of the score's own, if it has none).
+        """Return the distances of the score from the thresholds.
 
-        Two classes: (score - threshold), positive for the upper class, shape (n_samples,). More:
-        the distance to the nearer threshold of each class, shape (n_samples, n_classes), positive for the
-        predicted class only.
+        For Bayesian models, the unit is the standard deviation of the latent response (score plus noise).
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the same features as in `fit`.
+
+        Returns
+        -------
+        distance : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, score minus threshold, positive for the upper class. For more, the distance to
+            the nearer threshold of each class, positive for the predicted class only.
         """
         result = self._map_rows(X, lambda latent: margins(latent, self._cuts))
         return result[:, 1] if len(self.classes_) == 2 else result
@@ -178,12 +214,12 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
         return decide(*self._response(latent), loss)
 
     def _response(self, latent: Latent) -> tuple[Latent, FloatArray]:
-        """Return the score and the thresholds that class probabilities follow from."""
+        """Return the score and the thresholds from which class probabilities are computed."""
         return latent, self._cuts
 
     @property
     def column_names_(self) -> NDArray[np.object_]:
-        """Names of the encoded columns, which vectors and scales refer to, such as "age" and "color=red"."""
+        """Names of the encoded columns, such as "age", "age missing", "color=red" and "color unseen"."""
         check_is_fitted(self)
         return np.array(self._encoding.names, dtype=object)
 
@@ -197,63 +233,100 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self._map_encoded(self._encoding(self, X), function)
 
     def _map_encoded(self, rows: FloatArray, function: Callable[[Latent], A]) -> A:
-        n_columns = 10 * len(self.classes_)  # results and temporaries have a column a class
+        n_columns = 10 * len(self.classes_)  # results and temporary arrays have one column per class
         with Workers(self.n_jobs) as workers:
             return map_latent(self._model, rows, function, workers, n_columns)
 
     def _encoded_latent(self, rows: FloatArray) -> FloatArray:
-        """Return what `latent` returns, for rows that are already encoded."""
+        """Return the latent score, as `latent` does, for encoded rows."""
         return (self._map_encoded(rows, lambda latent: latent.mean) - self._centre) / self._unit
 
 
 class LatentClassifier(OrdinalClassifier):
-    """Predictions of a fitted latent Gaussian."""
+    """Base class of estimators whose latent score is Gaussian."""
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Predict P(y = k) for each row, columns as in `classes_`.
+        """Predict class probabilities.
 
-        Uncertainty of the score is integrated over; rows sum to one. A share 1/(n + 2) of labels is taken to
-        be lapses, drawn at random, n being the weight of the training rows: from n labels nobody can know
-        that the next is no surprise.
+        The uncertainty of the score is integrated out. A share 1/(n + 2) of the labels is assumed to be drawn
+        at random (lapses), where n is the total weight of the training rows: n labels cannot exclude that the
+        next one is a surprise. So no probability is exactly zero.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the same features as in `fit`.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+            P(y = k) for each row and class, with columns as in `classes_`. Rows sum to 1.
         """
         return super().predict_proba(X)
 
     def predict_proba_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[FloatArray, FloatArray]:
         """Return a central credible interval for each class probability.
 
-        P(y = k | f) depends on the score f, which is known only up to its posterior. With probability
-        `coverage` the probability that an exactly known score would give lies in the interval.
+        If the score were known exactly, it would give exact class probabilities. It is known only up to its
+        posterior distribution; with posterior probability `coverage`, a class probability lies in its
+        interval.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the same features as in `fit`.
+        coverage : float, default=0.9
+            Posterior probability of each interval, between 0 and 1.
 
         Returns
         -------
         lower, upper : ndarrays of shape (n_samples, n_classes)
+            Ends of the intervals, with columns as in `classes_`.
         """
         if not 0 < coverage < 1:
-            raise ValueError(f"coverage is {coverage}; a number between 0 and 1 is needed, for instance 0.9.")
-        bands = self._map_rows(
+            raise ValueError(f"coverage is {coverage}; a number between 0 and 1 is needed, for example 0.9.")
+        limits = self._map_rows(
             X,
-            lambda latent: np.stack(credible_bands(latent, self._cuts, coverage), axis=1),
+            lambda latent: np.stack(credible_intervals(latent, self._cuts, coverage), axis=1),
         )
-        return bands[:, 0], bands[:, 1]
+        return limits[:, 0], limits[:, 1]
 
     @overload
     def latent(self, X: ArrayLike, return_std: Literal[False] = False) -> FloatArray: ...
     @overload
     def latent(self, X: ArrayLike, return_std: Literal[True]) -> tuple[FloatArray, FloatArray]: ...
     def latent(self, X: ArrayLike, return_std: bool = False) -> FloatArray | tuple[FloatArray, FloatArray]:
-        """Return the latent score of each row, to be compared with `thresholds_`.
+        """Return the latent score of each row, on the scale of `thresholds_`.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-        return_std : bool
-            Also return the posterior standard deviation of the score relative to the thresholds.
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the same features as in `fit`.
+        return_std : bool, default=False
+            If True, return the standard deviation as well.
+
+        Returns
+        -------
+        score : ndarray of shape (n_samples,)
+            Posterior mean of the latent score.
+        std : ndarray of shape (n_samples,)
+            Posterior standard deviation of the latent score given the thresholds; only if `return_std`.
         """
         moments = self._map_rows(X, lambda latent: np.stack([latent.mean, latent.variance], axis=1))
         score = (moments[:, 0] - self._centre) / self._unit
         return (score, np.sqrt(moments[:, 1]) / self._unit) if return_std else score
 
     def noise_scale(self, X: ArrayLike) -> FloatArray:
-        """Return the standard deviation of the noise at each row, in units of the score."""
+        """Return the standard deviation of the noise at each row, on the scale of the score.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the same features as in `fit`.
+
+        Returns
+        -------
+        scale : ndarray of shape (n_samples,)
+        """
         scale: FloatArray = np.sqrt(self._map_rows(X, lambda latent: latent.noise_variance)) / self._unit
         return scale

@@ -1,4 +1,4 @@
-"""`GPOR`, the Gaussian process."""
+"""`GPOR`: Gaussian process ordinal regression."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
@@ -22,76 +22,83 @@ from isbor.prediction.probabilities import lapse_after
 
 __all__ = ["GPOR"]
 
-_MAX_ROWS = 10_000  # a few matrices of 0.8 GB each
+_MAX_ROWS = 10_000  # several matrices of 0.8 GB each
 _INFERENCE: dict[str, Inference] = {"laplace": laplace, "ep": expectation_propagation}
 
 
 class GPOR(LatentClassifier):
     r"""Gaussian process ordinal regression.
 
-    A latent score with a Gaussian process prior is cut into ordered classes by thresholds under Gaussian
-    noise,
+    A latent score with a Gaussian process prior, plus Gaussian noise, is cut into ordered classes by
+    thresholds,
 
     .. math::
         f \sim \mathrm{GP}(0, k), \quad k(x, x') = \exp\Big(-\sum_d \gamma_d (x_d - x'_d)^2\Big), \quad
         p(y \le k \mid f) = \Psi\big((b_k - f)/\sigma\big) .
 
-    The posterior of the score is approximated by a Gaussian, and width, noise and thresholds maximise the
-    approximate evidence (the marginal likelihood), by L-BFGS with exact gradients. So there is nothing to
-    tune. But all rows take part in every prediction: with n distinct rows an evaluation of the evidence takes
-    O(n³) time and O(n²) memory, a fit some forty evaluations, the prediction of a row O(n²) time. More than
-    10,000 distinct rows are refused; `ISBOR` has no such limit.
+    The posterior of the score is approximated by a Gaussian. Width, noise and thresholds maximise the
+    approximate evidence (marginal likelihood) by L-BFGS with exact gradients, so nothing needs to be tuned.
+    But every prediction uses all rows: with n distinct rows, one evaluation of the evidence takes O(n³) time
+    and O(n²) memory, a fit takes about forty evaluations, and the prediction of one row takes O(n²) time.
+    More than 10,000 distinct rows are refused; `ISBOR` has no such limit.
 
     Parameters
     ----------
     inference : "laplace" or "ep", default="laplace"
-        How the posterior is approximated: around its mode, or by expectation propagation, which matches means
-        and variances row by row. The latter takes several times as long and is more accurate, above all
-        where there is little noise.
+        Approximation of the posterior: Laplace's, around the mode, or expectation propagation, which matches
+        means and variances for each row. "ep" takes several times as long and is more accurate, most of all
+        if there is little noise.
     metric : "isotropic" or "ard", default="isotropic"
-        One width, or one for each column (automatic relevance determination).
+        One width for all columns, or one scale for each column (automatic relevance determination). Set "ard"
+        if some features may be irrelevant.
     gamma : "evidence" or float, default="evidence"
-        Width of the covariance exp(-gamma ‖x - x'‖²) on standardised features. "evidence" learns it with
-        the other parameters; a positive number fixes it.
+        Width of the covariance exp(-gamma ‖x - x'‖²) on standardised features. "evidence" learns it with the
+        other hyperparameters. Set a positive number if the width is known.
     n_restarts : int, default=0
-        Searches from random parameters, besides those from a fixed wide and a fixed narrow width. The highest
-        evidence wins.
+        Number of searches from random hyperparameters, in addition to those from a fixed wide and a fixed
+        narrow width. The result with the highest evidence is used. Increase it if the evidence may have
+        several maxima.
     max_iter : int, default=200
-        Limit on the iterations of each search.
+        Largest number of iterations of each search. A warning is issued if it is reached.
     tol : float, default=1e-7
-        A search ends when an iteration raises the log evidence by less than this share of it.
+        A search ends if an iteration increases the log evidence by less than this share of it.
     missing : "auto", "indicator" or "error", default="auto"
-        What to do with missing cells, as in `ISBOR`.
+        How to treat missing cells, see `ISBOR`.
     classes : sequence of labels, default=None
-        All labels, lowest first. Needed for strings; for others it names levels that may be missing from y.
+        All classes, lowest first. Required for strings, unless y is an ordered categorical. For other labels,
+        it can name classes that do not occur in y.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by label. "balanced" gives all classes the same total weight.
+        Weights of the classes, by label; they multiply the sample weights. "balanced" gives all classes the
+        same total weight.
     n_jobs : int or None, default=None
-        Threads of predictions; None means all cores. A fit has the threads of the linear algebra library.
+        Number of threads for predictions. None means all cores. `fit` uses the threads of the linear algebra
+        library.
     random_state : int, RandomState or None, default=None
-        Chooses the parameters that restarts begin with. None is a fixed choice: the fit is a function of the
-        data alone, whatever the order of its rows.
+        Selects the starting points of restarts. None means a fixed choice, so that the fit depends on nothing
+        but the set of training rows.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels in order.
+        Classes, lowest first.
     thresholds_ : ndarray of shape (n_classes - 1,)
-        Thresholds of the score, in units of its prior standard deviation, as all scores are.
+        Thresholds between the classes. All scores are reported in units of the prior standard deviation.
     sigma_ : float
-        Standard deviation of the noise in these units: noise to signal.
+        Standard deviation of the noise in these units (noise-to-signal ratio).
     gamma_ : float or ndarray of shape (n_columns,)
-        Width, or with metric="ard" the scale of each column; 0 for a constant one.
+        Width, or with metric="ard" the scale of each column; 0 for a constant column.
     log_evidence_ : float
         Approximation of the log marginal likelihood.
     n_iter_ : int
-        Iterations of the search that led to the parameters.
+        Number of iterations of the best search.
+    column_names_ : ndarray of shape (n_columns,)
+        Names of the encoded columns, see `ISBOR`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    A row of weight w counts as its likelihood to the power of w.
+    For a row of weight w, the likelihood is taken to the power of w.
 
     References
     ----------
@@ -156,21 +163,21 @@ class GPOR(LatentClassifier):
     def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         if self.metric == "ard" and self.gamma != "evidence":
             raise ValueError(
-                f"gamma={self.gamma!r} fixes one width for all columns, while metric='ard' learns one for "
-                "each. Leave gamma='evidence', or set metric='isotropic'."
+                f"metric='ard' cannot be combined with gamma={self.gamma!r}: gamma applies to "
+                "metric='isotropic' only. Remove one."
             )
         training = read_training(self, X, y, sample_weight)
         if len(training.rows) > _MAX_ROWS:
             raise ValueError(
-                f"X holds {len(training.rows)} distinct rows; GPOR takes at most {_MAX_ROWS}, because its "
-                "time grows with the cube of their number and its memory with the square. Fit a sample of "
-                "the rows, or use ISBOR, which has no such limit."
+                f"X holds {len(training.rows)} distinct rows; GPOR accepts at most {_MAX_ROWS}, because its "
+                "time grows with the cube of their number and its memory with the square. Use ISBOR, which "
+                "has no such limit, or fit a sample of the rows."
             )
         fit = fit_process(training.rows, _INFERENCE[self.inference], self._settings(training))
         if not fit.converged:
             warn_user(
-                f"The search for the parameters reached its limit of {self.max_iter} iterations: raise "
-                "max_iter to go on.",
+                f"The search for hyperparameters reached the limit of {self.max_iter} iterations: raise "
+                "max_iter.",
                 ConvergenceWarning,
             )
         self._set_fitted(training, fit)

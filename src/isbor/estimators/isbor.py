@@ -1,4 +1,4 @@
-"""`ISBOR`, the incremental sparse Bayesian model."""
+"""`ISBOR`: incremental sparse Bayesian ordinal regression."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
@@ -21,98 +21,108 @@ from isbor.search.settings import SearchSettings
 
 __all__ = ["ISBOR"]
 
-_MAX_DENSE_ROWS = 20_000  # 3.2 GB
+_MAX_DENSE_ROWS = 20_000  # a matrix of 3.2 GB
 
 
 class ISBOR(SparseClassifier):
     """Incremental sparse Bayesian ordinal regression.
 
-    A latent score, the sum of a few dozen basis functions, is cut into ordered classes by thresholds under
-    Gaussian noise. Which functions, how strongly, where they are centred and how wide, and where the
-    thresholds lie: all of it follows from the evidence (the marginal likelihood), and labels that are held
-    back say which kind of function suits the data. So there is nothing to tune.
+    A latent score, a sum of a few dozen basis functions, plus Gaussian noise is cut into ordered classes by
+    thresholds. The functions, their weights, centres and widths, and the thresholds are learned by maximising
+    the evidence (marginal likelihood). Held-out log-likelihood selects the basis family, or an average of
+    families. Nothing needs to be tuned.
+
+    Parameters come in four groups: `basis` to `noise` define the model, `missing` to `class_weight` describe
+    the data, `solver` to `max_iter` control the search for functions centred on training rows, and the others
+    control the computation.
 
     Parameters
     ----------
     basis : "auto", "rbf" or "mixed", default="auto"
-        The kind of basis functions. "rbf": the paper's model, Gaussians of one width centred on training
-        rows. "mixed": functions with centres and metrics of their own, on one, two, three or more features,
-        found by search and improved along the gradient of the log evidence; the score is an average of
-        `n_members` searches. "auto" compares the kinds (and "rbf" with metric="ard" where rows are few) by
-        the probability they give to labels that are held back, and up to 2,500 rows their averages too; see
-        `selection_`. A given `gamma`, metric="ard" or solver="sequential" mean rows as centres and are
-        refused with "mixed".
+        The basis family. "rbf" is the model of the paper: Gaussians of one width, centred on training rows.
+        In "mixed", each function has its own centre and its own metric on one, two, three or more features;
+        functions are proposed at random and improved by gradient ascent of the log evidence, and the score is
+        an average of `n_members` searches. "auto" selects the family with the best mean log probability of
+        held-out labels, see `selection_`; on up to 2,500 rows, it also tries "rbf" with metric="ard", and
+        averages of families. metric="ard", a number as `gamma` and solver="sequential" imply "rbf" and cannot
+        be combined with "mixed". Set "rbf" for a model that is fast and easy to describe.
     metric : "isotropic" or "ard", default="isotropic"
-        For rows as centres: one width, or one scale for each feature (a category's levels are one), shared
-        by all functions and learned by the gradient of the log evidence.
+        Metric of basis="rbf": one width for all features, or one scale for each feature (automatic relevance
+        determination), shared by all functions and learned by gradient ascent of the log evidence. The
+        columns of a categorical feature share one scale.
     gamma : "evidence" or float, default="evidence"
-        Width of the basis functions exp(-gamma ‖x - z‖²) on standardised features. "evidence" chooses it by
-        maximising the log evidence less the size prior; a positive number fixes it.
+        Width of basis="rbf", exp(-gamma ‖x - z‖²) on standardised features. "evidence" chooses the width that
+        maximises log evidence minus size-prior penalty. Set a positive number if the width is known, or to
+        save time.
     size_prior : float, default=2.0
-        Prior on the size of the model, in nats: ln p(M) = -size_prior · cost. A function centred on a row
-        costs 1; one of k features with a metric of its own costs 1 + k, because there is more in it that
-        can adapt to noise. Larger means fewer functions.
+        Penalty for the size of the model, in nats per unit of cost: ln p(M) = -size_prior · cost. A function
+        centred on a row costs 1. A function with its own metric on k features costs 1 + k, because it can
+        adapt more to noise. Increase it for fewer functions.
     max_vectors : int or None, default=None
-        Largest number of basis functions. None: no limit, except that a "mixed" model with an automatic
-        number of searches has at most 200.
+        Largest number of basis functions. None means no limit, but a "mixed" model with n_members="auto" has
+        at most 200. Set it to bound the time of predictions.
     n_members : int or "auto", default="auto"
-        Searches that a "mixed" model averages. "auto": two, or as many up to four as have no more than
-        about 45 functions together; above 8,000 rows no more than 200. With `max_vectors` as many at most as
-        may have eight functions each.
+        Number of searches that a "mixed" model averages. "auto" means two, or up to four if their functions
+        are few: about 45 in total, or 200 with more than 8,000 rows. With `max_vectors`, there are at most
+        `max_vectors` / 8 members. More members take more time and reduce the variation between searches.
     noise : "varying" or "constant", default="varying"
-        Whether the noise of a "mixed" model may differ from row to row: its logarithm is then a sum of the
-        same functions as the score. The other kinds, like the paper's model, have constant noise.
+        Whether the noise of a "mixed" model may vary between rows. If so, the logarithm of its standard
+        deviation is a sum of the same functions as the score. Other families have constant noise.
     missing : "auto", "indicator" or "error", default="auto"
-        What to do with missing cells. "indicator": in a column of numbers the mean takes their place and a
-        column of its own marks them; in a category they are a level of their own. "error": refuse them.
-        "auto": "indicator" for data frames, "error" for arrays.
-    solver : "gram" or "sequential", default="gram"
-        "gram" streams over the rows and selects in the space of inner products: time linear in the number
-        of rows, and no more memory than a few copies of X. "sequential" is the paper's Algorithm 1,
-        corrected: one move at a time on the dense N × N matrix, for small problems (with
-        gamma="evidence" the width is still chosen by the gram solver).
+        How to treat missing cells. "indicator": in a numeric column, they are replaced by the mean and marked
+        in an extra column; in a categorical column, they are a category of their own. "error": they raise an
+        error. "auto": "indicator" for data frames, "error" for arrays.
     classes : sequence of labels, default=None
-        All labels, lowest first. Needed for strings; for others it names levels that may be missing from y.
+        All classes, lowest first. Required for strings, unless y is an ordered categorical. For other labels,
+        it can name classes that do not occur in y.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by label. "balanced" gives all classes the same total weight.
+        Weights of the classes, by label; they multiply the sample weights. "balanced" gives all classes the
+        same total weight. Set it if rare classes matter more than their frequency suggests.
+    solver : "gram" or "sequential", default="gram"
+        "gram" passes over the rows in blocks and selects functions by their inner products. Its time is
+        linear in the number of rows, and it needs no more memory than a few copies of X. "sequential" is the
+        paper's Algorithm 1, corrected: one move at a time on a dense matrix of rows × rows, for small
+        problems and comparisons. (With gamma="evidence", the width is chosen by the gram solver.)
     n_candidates : int or "all", default=200
-        Rows proposed as centres in each pass of the gram solver. "all" takes a matrix of rows × rows.
+        Number of rows that the gram solver proposes as centres in each pass. "all" needs a matrix of rows ×
+        rows.
     tol : float, default=0.01
-        Nats. With rows as centres, a move that gains less is not made, a pass that gains less is the last.
+        Smallest gain, in nats. A move that gains less is not made, and a pass that gains less is the last.
     patience : int, default=2
-        With rows as centres, selection ends when this many restarts in a row, each with other functions
-        thrown in, have not raised the objective. 0 means no restarts.
+        The search ends after this many unsuccessful restarts in a row. A restart continues from the result
+        with other functions added. 0 means no restarts, which is faster.
     max_iter : int, default=1000
-        With rows as centres, a limit on passes (gram) or moves (sequential).
+        Largest number of passes (gram) or moves (sequential). A warning is issued if it is reached.
     n_jobs : int or None, default=None
-        Threads. None means all cores.
+        Number of threads. None means all cores.
     random_state : int, RandomState or None, default=None
-        Chooses the pseudo-random order in which rows and functions are proposed. None is a fixed order: the
-        fit is a function of the data alone, whatever the order of its rows.
+        Selects the pseudo-random order in which rows and functions are proposed. None means a fixed order, so
+        that the fit depends on nothing but the set of training rows.
     callback : callable or None, default=None
-        Called with each `isbor.Step`. If it raises, the estimator stays as it was.
+        Called with each `isbor.Step` of the fit. If it raises an exception, the fit ends, and the estimator
+        is left as it was.
     verbose : int, default=0
-        1 writes a line a pass to standard error, 2 a line a move.
+        1 writes one line per pass to standard error, 2 one line per move.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels in order.
+        Classes, lowest first.
     thresholds_ : ndarray of shape (n_classes - 1,)
-        Thresholds between the classes. Like all scores they are on the scale on which the scores of the
-        training rows have mean 0 and standard deviation 1.
+        Thresholds between the classes. All scores are reported on a scale on which the scores of the training
+        rows have mean 0 and standard deviation 1.
     sigma_ : float
-        Typical standard deviation of the noise in these units: noise to signal. `noise_scale` returns that
-        of each row.
+        Typical standard deviation of the noise on this scale (noise-to-signal ratio). `noise_scale` returns
+        that of each row.
     basis_ : str
-        The basis family: "rbf", "ard" or "mixed", or several that are averaged, as "rbf + mixed".
+        The basis family, "rbf", "ard" or "mixed", or an average of families, such as "rbf + mixed".
     selection_ : Selection
-        The families that were compared and the one that was selected; prints as a table.
+        The families compared and the one selected. It prints as a table.
     feature_relevance_ : ndarray of shape (n_features,)
-        Share of the score's variation that goes with each feature: how much the score changes, in mean
-        square, when the feature alone is taken from another row. Sums to one; zeros if the score is constant.
+        Relevance of each feature: the mean squared change of the score if the feature is replaced by that of
+        another row, as a share of the sum over all features. Zeros if the score is constant.
     feature_importances_ : ndarray of shape (n_features,)
-        The same, under the name that scikit-learn's `SelectFromModel` and `RFE` look for.
+        The same as `feature_relevance_`, for scikit-learn's `SelectFromModel` and `RFE`.
     dual_coef_ : ndarray of shape (n_relevance_,)
         Weights of the basis functions.
     intercept_ : float
@@ -120,43 +130,46 @@ class ISBOR(SparseClassifier):
     alpha_ : ndarray of shape (n_relevance_,)
         Prior precisions of the weights.
     relevance_vectors_ : ndarray of shape (n_relevance_, n_columns)
-        Centres of the basis functions, in the units of X; columns of categories as they are encoded. A
-        feature that a function does not use has its mean there.
+        Centres of the basis functions, in the units of X; categorical features are encoded. A feature that a
+        function does not use has its mean value here.
     relevance_ : ndarray of shape (n_relevance_,)
-        Their row numbers in the training data; for "mixed" the rows that the search first centred them on.
+        Row numbers of the relevance vectors in the training data; for "mixed", the rows on which the
+        functions were first centred.
     n_relevance_ : int
         Number of basis functions.
     gamma_ : float, ndarray of shape (n_columns,) or None
-        Width ("rbf"), scale of each column ("ard"), or None: each function has its own.
+        Width ("rbf"), scale of each column ("ard"), or None if each function has its own metric.
     feature_scale_ : ndarray of shape (n_columns,)
-        Standard deviations that the columns are divided by; infinite for a constant one.
+        Standard deviations by which the columns are divided; infinite for constant columns.
     log_evidence_ : float
-        Laplace approximation of the log marginal likelihood; the members' mean in an average.
+        Laplace approximation of the log marginal likelihood; its mean if models are averaged.
     n_iter_ : int
-        Passes (gram) or moves (sequential) made, those of vain restarts included.
+        Number of passes (gram) or moves (sequential), including those of unsuccessful restarts.
     trace_ : tuple of Step
-        The moves that led to the model, in order: the winning chain of the width search, then the fit. Each
-        run begins with the functions it starts from; each member of a "mixed" model is a run.
+        The steps that led to the model: those of the width search that lead to the chosen width, then those
+        of the fit. Each run begins with the functions of its starting model; each member of a "mixed" model
+        is one run.
     width_trials_ : tuple of WidthTrial
-        Widths tried and what each reached; empty if gamma is a number or each function has its own.
+        Widths tried and the objectives reached; empty if `gamma` is a number or each function has its own
+        metric.
     stop_reason_ : StopReason
-        Why the fit ended; prints as a sentence.
+        Why the fit ended. It prints as a sentence.
     column_names_ : ndarray of shape (n_columns,)
-        Names of the encoded columns that vectors and scales refer to: "age", "color=red", "color missing",
-        and "color new" for levels that training did not have.
+        Names of the encoded columns of `relevance_vectors_`, `gamma_` and `feature_scale_`, such as "age",
+        "age missing", "color=red" and "color unseen".
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    For "rbf" the score is intercept_ plus exp(-gamma_ ‖(x - z)/feature_scale_‖²) · dual_coef_ summed over
-    the relevance vectors z. The label is the class whose thresholds enclose the score: the median of the
-    predicted distribution, which is not always its most probable class.
+    For "rbf", the score is ``intercept_`` plus the sum of exp(-gamma_ ‖(x - z)/feature_scale_‖²) · dual_coef_
+    over the relevance vectors z. The predicted label is the class whose thresholds enclose the score. It is
+    the median of the predictive distribution, which is not always the most probable class.
 
-    In a data frame, columns that are categorical or hold strings or booleans become a column of zeros and
-    ones for each level, scaled together as one feature. One more column marks levels that training did not
-    have: they are as far from all others as those are from each other. A category that says its levels are
-    in order has a column with their places as well.
+    In a data frame, a column with strings or booleans or of a categorical type is encoded by one 0/1 column
+    for each category; these columns are scaled together, as one feature. One more column marks unseen
+    categories, which are thereby equidistant from all known ones. An ordered categorical has another column,
+    with the ranks of the categories.
 
     References
     ----------
@@ -168,7 +181,7 @@ class ISBOR(SparseClassifier):
     >>> from isbor.datasets import make_saddle
     >>> X, y = make_saddle(1000, random_state=0)
     >>> model = ISBOR().fit(X, y)
-    >>> model.n_relevance_ < 20  # sparse: 1000 rows were offered
+    >>> model.n_relevance_ < 20  # sparse: there are 1000 rows
     True
     >>> bool((model.predict(X) == y).mean() > 0.98)
     True
@@ -206,9 +219,9 @@ class ISBOR(SparseClassifier):
         n_members: int | Literal["auto"] = "auto",
         noise: Literal["varying", "constant"] = "varying",
         missing: Missing = "auto",
-        solver: Literal["gram", "sequential"] = "gram",
         classes: Sequence[Any] | LabelArray | None = None,
         class_weight: ClassWeight = None,
+        solver: Literal["gram", "sequential"] = "gram",
         n_candidates: int | Literal["all"] = 200,
         tol: float = 1e-2,
         patience: int = 2,
@@ -226,9 +239,9 @@ class ISBOR(SparseClassifier):
         self.n_members = n_members
         self.noise = noise
         self.missing = missing
-        self.solver = solver
         self.classes = classes
         self.class_weight = class_weight
+        self.solver = solver
         self.n_candidates = n_candidates
         self.tol = tol
         self.patience = patience
@@ -244,8 +257,8 @@ class ISBOR(SparseClassifier):
         rows = training.rows
         if self.solver == "sequential" and len(rows) > _MAX_DENSE_ROWS:
             raise ValueError(
-                f"X holds {len(rows)} distinct rows; solver='sequential' keeps a matrix of rows × rows "
-                f"and takes at most {_MAX_DENSE_ROWS}. Use solver='gram', or fit a sample of the rows."
+                f"X holds {len(rows)} distinct rows; solver='sequential' accepts at most {_MAX_DENSE_ROWS}, "
+                "because it stores a matrix of rows × rows. Use solver='gram', or fit a sample of the rows."
             )
         settings = self._settings(training.seed)
         callback = self._progress()
@@ -279,16 +292,16 @@ class ISBOR(SparseClassifier):
     def _select(
         self, training: TrainingSet, settings: SearchSettings, workers: Workers, callback: Callback | None
     ) -> tuple[Selection, SearchResult | None]:
-        """Return the basis family, the one asked for or the best, and a result to start from."""
+        """Return the basis family, as set by parameters or the best one, and a result to start from."""
         if self.basis != "auto":
             family: Family = "mixed" if self.basis == "mixed" else "ard" if self.metric == "ard" else "rbf"
-            return Selection((family,), (), "asked for."), None
+            return Selection((family,), (), f"set by basis={self.basis!r}."), None
         if self.metric == "ard":
-            return Selection(("ard",), (), "asked for by metric='ard'."), None
+            return Selection(("ard",), (), "set by metric='ard'."), None
         if self.gamma != "evidence":
-            return Selection(("rbf",), (), "a width was given."), None
+            return Selection(("rbf",), (), f"set by gamma={self.gamma!r}."), None
         if self.solver == "sequential":
-            return Selection(("rbf",), (), "the sequential solver has no other."), None
+            return Selection(("rbf",), (), "set by solver='sequential'."), None
         return select_families(training, settings, workers, callback)
 
     def _settings(self, seed: int) -> SearchSettings:

@@ -1,4 +1,4 @@
-"""`ISVOR`, the support vector machine that learns row by row."""
+"""`ISVOR`: incremental support vector ordinal regression."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,89 +35,97 @@ __all__ = ["ISVOR"]
 
 @dataclass(frozen=True, slots=True)
 class _Learned:
-    """All that was learned so far, enough to go on."""
+    """The state after all rows so far, from which learning can continue."""
 
     training: TrainingSet
     kernel: Kernel
     gram: Gram  # of the distinct rows
-    fold: IntArray  # (n,) in which each is held out; -1: in none
-    machines: tuple[Machine, ...]  # that of all rows, then those of all rows but one fold's
+    fold: IntArray  # (n,) fold in which each row is held out; -1 if in none
+    machines: tuple[Machine, ...]  # of all rows, then of all rows but each fold
 
 
 class ISVOR(KernelClassifier[CutScore]):
     r"""Incremental support vector ordinal regression.
 
-    Parallel hyperplanes in feature space, one for each threshold, with the largest margin between the
-    classes:
+    Ordered classes are separated by parallel hyperplanes in feature space, one for each threshold, with the
+    largest margin:
 
     .. math::
         \min_{w, b, \xi \ge 0}\; \tfrac12 \|w\|^2 + C \sum_{i, j} \xi_{ij} \quad\text{such that}\quad
         w^\top\varphi(x_i) - b_j \le -1 + \xi_{ij} \;(y_i \le j), \qquad
         w^\top\varphi(x_i) - b_j \ge 1 - \xi_{ij} \;(y_i > j) .
 
-    With implicit constraints i and j run over all rows and all thresholds, and the thresholds come out in
-    order: this is the problem of `SVOR`. With adjacent ones a row has only the thresholds next to its class,
-    and nothing keeps them in order: the class is the number of thresholds below the score, whatever their
-    order, and `thresholds_` is sorted.
+    With implicit constraints, i and j run over all rows and all thresholds, and the thresholds are then in
+    order at the optimum; this is the problem of `SVOR`. With adjacent constraints, a row has constraints only
+    for the thresholds adjacent to its class, and the thresholds may be out of order. The predicted class is
+    then the number of thresholds below the score, and `thresholds_` is sorted.
 
-    Rows are learned one by one. Each takes the solution along a path on which the rows before it stay
-    optimal, so the result is the exact optimum of all rows seen, after any number of calls of `partial_fit`.
-    A step of the path takes O(n m) for n rows and m variables on a margin, and a new row takes some ten steps
-    where classes are few. The kernel matrix is kept: O(n²) memory.
+    Rows are learned one by one. For each new row, the solution follows a path on which all earlier rows stay
+    optimal. So the result is the exact optimum for all rows seen, after any number of calls of `partial_fit`.
+    A step of the path takes O(n m) time for n rows and m variables on the margin; with few classes, a new row
+    takes about ten steps. The kernel matrix is stored, which takes O(n²) memory.
 
     Parameters
     ----------
     C : float, default=1.0
-        Price of a slack: the larger, the fewer rows on the wrong side of a margin.
+        Penalty per unit of slack. A larger C allows fewer rows on the wrong side of a margin. It should be
+        tuned, together with `gamma`.
     constraints : "implicit" or "adjacent", default="implicit"
-        Which thresholds a row has to keep its distance from.
+        Thresholds for which a row has constraints: all of them, or those adjacent to its class.
     kernel : "rbf", "linear", "poly" or "precomputed", default="rbf"
-        Kernel of the standardised features; "precomputed" means that X holds kernel values, for `fit` only.
+        Kernel of the standardised features. "precomputed" means that X is a matrix of kernel values; it can
+        be used in `fit` only.
     gamma : "scale" or float, default="scale"
-        Coefficient of "rbf" and "poly"; "scale" is one over the number of features that vary.
+        Coefficient of "rbf" and "poly". "scale" is 1 / number of features that vary.
     degree : int, default=3
         Degree of "poly".
     coef0 : float, default=0.0
         Constant of "poly".
     tol : float, default=1e-8
-        By how much a row may be on the wrong side of its margin, which is 1, without paying for it.
+        Largest violation of the optimality conditions, in units of the margin. Increase it if learning does
+        not converge.
     probability : bool, default=True
-        Whether to learn class probabilities, by an ordered probit on the scores of rows held back. Five more
-        machines, each of which does not see a fifth of the rows, learn along: everything takes four to six
-        times as long. The first row of each class is never held back.
+        Whether to learn class probabilities, by an ordered probit on the scores of held-out rows. Five more
+        machines are learned, each without a fifth of the rows, and learning takes four to six times as long.
+        The first row of each class is never held out. Set False if labels are enough.
     missing : "auto", "indicator" or "error", default="auto"
-        What to do with missing cells, as in `ISBOR`.
+        How to treat missing cells, see `ISBOR`.
     classes : sequence of labels, default=None
-        All labels, lowest first. Needed for strings; for others it names levels that may be missing from y.
+        All classes, lowest first. Required for strings, unless y is an ordered categorical. For other labels,
+        it can name classes that do not occur in y.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by label: factors of C. "balanced" gives all classes the same total weight, in
-        `fit` only.
+        Weights of the classes, by label; they multiply C and the sample weights. "balanced" gives all classes
+        the same total weight; it can be used in `fit` only.
     n_jobs : int or None, default=None
-        Threads of predictions. None means all cores.
+        Number of threads for predictions. None means all cores.
     random_state : int, RandomState or None, default=None
-        Chooses the order of rows in `fit`, and so which are held back together. None is a fixed choice.
+        Selects the order of the rows in `fit`, and with it the folds of held-out rows. None means a fixed
+        choice.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels in order.
+        Classes, lowest first.
     thresholds_ : ndarray of shape (n_classes - 1,)
-        Thresholds of the score. Where the solution leaves one an interval, its middle. A class without rows
-        has no room between two others, and is beyond all rows at the ends.
+        Thresholds of the score. A threshold that is free in an interval is set to its middle. The two
+        thresholds of a class without rows are equal if it lies between others; at an end, the class lies
+        beyond all rows.
     dual_coef_ : ndarray of shape (n_support,)
         Weights of the support vectors in the score.
     support_ : ndarray of shape (n_support,)
-        Their row numbers in the training data, counted over all calls of `partial_fit`.
+        Row numbers of the support vectors in the training data, counted over all calls of `partial_fit`.
     support_vectors_ : ndarray of shape (n_support, n_columns)
-        The rows, as they were encoded.
+        The support vectors; categorical features are encoded.
     gamma_ : float
         Coefficient of the kernel.
     dual_objective_ : float
-        The dual objective that was reached.
+        Dual objective reached.
     violation_ : float
-        By how much the conditions of the optimum are violated, computed from the dual variables alone.
+        Largest violation of the optimality conditions, computed from the dual variables alone.
     n_iter_ : int
-        Steps of the path.
+        Number of steps of the path.
+    column_names_ : ndarray of shape (n_columns,)
+        Names of the encoded columns, see `ISBOR`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -187,27 +195,28 @@ class ISVOR(KernelClassifier[CutScore]):
         classes: Sequence[Any] | LabelArray | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn further rows, or the first ones.
+        """Learn a batch of rows, in addition to those learned before.
 
-        The first call, of this method or of `fit`, decides how tables are encoded and scaled, and on the
-        kernel. A feature that is constant in it is not scaled. A class may have its first row in any call. If
-        it lies between two that have rows already, old rows get a threshold more, with adjacent constraints
-        another one, and all rows are learned anew.
+        The first call, of this method or of `fit`, determines the encoding and scaling of tables and the
+        kernel. A feature that is constant in this call is not scaled. A class may have its first row in any
+        call. If it lies between two classes that have rows already, the constraints of old rows change, and
+        all rows are learned again.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             As in `fit`; one row is enough.
         y : array-like of shape (n_samples,)
             Labels, all among the classes.
         classes : sequence of labels, default=None
-            All labels, lowest first. Needed in the first call, unless the estimator has its `classes`.
+            All classes, lowest first. Required in the first call, unless the parameter `classes` is set.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight 2 means the same as the row twice, weight 0 as its absence.
+            Nonnegative weights of the rows, as in `fit`.
 
         Returns
         -------
-        self
+        self : object
+            The fitted estimator. If the call fails, the estimator is left as it was.
         """
         self._check_parameters()
         self._refuse_what_needs_all_rows()
@@ -233,7 +242,7 @@ class ISVOR(KernelClassifier[CutScore]):
         self._learn(training, self._kernel_for(training), None)
 
     def _learn(self, training: TrainingSet, kernel: Kernel, before: _Learned | None) -> None:
-        """Learn those rows that were not there before."""
+        """Learn the rows that are new in `training`."""
         rows = training.rows
         gram = Gram(kernel.gram(rows)) if before is None else _grown(before, rows)
         known = np.zeros(0, np.intp) if before is None else before.fold
@@ -241,12 +250,10 @@ class ISVOR(KernelClassifier[CutScore]):
         machines: list[Machine] = []
         for number in range(-1, FOLDS if self.probability else 0):
             if number >= 0 and not np.any(fold == number):
-                machines.append(machines[0])  # it has seen all rows so far
+                machines.append(machines[0])  # no row is held out in this fold so far
                 continue
-            price = (
-                self.C * np.where(fold == number, 0.0, rows.weight) if number >= 0 else self.C * rows.weight
-            )
-            low, high = signed_bounds(margin_problem(rows.y, price, self.constraints), len(rows))
+            C = self.C * np.where(fold == number, 0.0, rows.weight) if number >= 0 else self.C * rows.weight
+            low, high = signed_bounds(margin_problem(rows.y, C, self.constraints), len(rows))
             start = _starting_point(training, before, number + 1)
             machines.append(extend(start, gram.values, low, high, tol=self.tol))
         self._learned = _Learned(training, kernel, gram, fold, tuple(machines))
@@ -271,7 +278,7 @@ class ISVOR(KernelClassifier[CutScore]):
             return score
         for number, machine in enumerate(others):
             held_out = np.flatnonzero(self._learned.fold == number)
-            # Machines may differ by a constant, which their thresholds take up.
+            # The scores of machines may differ by a constant, which their thresholds absorb.
             shift = cut.thresholds.mean() - cut_score(machine).thresholds.mean()
             score[held_out] = machine.score[held_out] + shift
         return score
@@ -279,18 +286,19 @@ class ISVOR(KernelClassifier[CutScore]):
     def _all_levels(self, training: TrainingSet, thresholds: FloatArray, scores: FloatArray) -> FloatArray:
         if len(thresholds):
             return super()._all_levels(training, thresholds, scores)
-        # One class so far: the others are out of reach of the noise, though not of a lapse.
+        # Only one class has rows so far: the others are too far away for the noise, but not for a lapse.
         k, n_levels = int(training.observed[0]), len(training.classes)
         places = np.arange(n_levels - 1) - k
         return np.where(places < 0, places - 10.0, places + 11.0)
 
     def _declared(self, classes: Sequence[Any] | LabelArray | None) -> Sequence[Any] | LabelArray:
-        """Return the classes that the first call of `partial_fit` has been given."""
+        """Return the classes given in the first call of `partial_fit` or to the estimator."""
         declared = classes if self.classes is None else self.classes
         if declared is None:
             raise ValueError(
-                "classes is needed in the first call of partial_fit: rows of some classes may come later. "
-                "Pass all labels, lowest first, or give them to the estimator: ISVOR(classes=[…])."
+                "classes is needed in the first call of partial_fit, because some classes may have rows only "
+                "in later calls. Pass all classes, lowest first, here or to the estimator: "
+                "ISVOR(classes=[…])."
             )
         if classes is not None:
             _check_same_classes(classes, declared)
@@ -299,13 +307,13 @@ class ISVOR(KernelClassifier[CutScore]):
     def _refuse_what_needs_all_rows(self) -> None:
         if self.kernel == "precomputed":
             raise ValueError(
-                "kernel='precomputed' has no values for rows to come; partial_fit needs 'rbf', 'linear' or "
-                "'poly'. Or call fit with the kernel values of all rows."
+                "kernel='precomputed' cannot be used in partial_fit, because it has no values for later "
+                "rows. Use 'rbf', 'linear' or 'poly', or call fit with the kernel values of all rows."
             )
         if self.class_weight == "balanced":
             raise ValueError(
-                "class_weight='balanced' depends on rows to come; partial_fit needs weights that do not. "
-                "Pass a dict, for instance from sklearn.utils.class_weight.compute_class_weight."
+                "class_weight='balanced' cannot be used in partial_fit, because it depends on later rows. "
+                "Pass a dict, for example from sklearn.utils.class_weight.compute_class_weight."
             )
 
 
@@ -318,11 +326,11 @@ def _check_same_classes(classes: Sequence[Any] | LabelArray, known: Sequence[Any
         )
 
 
-# What was learned before, brought into the form of what is to be learned.
+# Helpers that extend the state learned before to new rows and classes.
 
 
 def _grown(before: _Learned, rows: TrainingRows) -> Gram:
-    """Return the kernel matrix with those rows that are new."""
+    """Return the kernel matrix extended to the new rows."""
     old, new = rows.take(slice(len(before.gram))), rows.take(slice(len(before.gram), None))
     if len(new) == 0:
         return before.gram
@@ -330,17 +338,20 @@ def _grown(before: _Learned, rows: TrainingRows) -> Gram:
 
 
 def _starting_point(training: TrainingSet, before: _Learned | None, number: int) -> Machine:
-    """Return a machine with thresholds between all classes that have rows: that of before, or a new one."""
+    """Return the earlier machine, or an empty one, with thresholds between all classes that have rows."""
     n_thresholds = len(training.observed) - 1
     if before is None or number >= len(before.machines):
         return empty_machine(n_thresholds)
-    # A threshold stays the upper one of the class below it. What was above may have got another.
+    # A threshold remains the upper one of the class below it. The class above may be another one now.
     places = np.searchsorted(training.observed, before.training.observed[:-1])
     return with_thresholds(before.machines[number], places, n_thresholds)
 
 
 def _thresholds_of_all_levels(training: TrainingSet, thresholds: FloatArray, score: FloatArray) -> FloatArray:
-    """Return thresholds for all levels: an empty one has no room between others, at the ends it is beyond."""
+    """Return thresholds between all classes.
+
+    The two thresholds of an empty class between others are equal; at an end, it lies beyond all rows.
+    """
     observed, n_levels = training.observed, len(training.classes)
     lowest, highest = (
         np.min(thresholds, initial=score.min() - 1.0),

@@ -1,4 +1,4 @@
-"""`KDLOR`, kernel discriminant learning."""
+"""`KDLOR`: kernel discriminant learning for ordinal regression."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
@@ -20,61 +20,69 @@ __all__ = ["KDLOR"]
 class KDLOR(BatchKernelClassifier[CutScore]):
     r"""Kernel discriminant learning for ordinal regression.
 
-    Wanted is a direction w in feature space in which classes are narrow and their means m_k follow each
-    other:
+    The score is the projection on a direction w in feature space in which classes are narrow and their means
+    m_k are far apart and in order:
 
     .. math::
         \min_{w, \rho}\; w^\top S_w w - C\rho \quad\text{such that}\quad w^\top (m_{k+1} - m_k) \ge \rho .
 
-    Its dual has r - 1 variables. What takes time is the scatter within classes, S_w, in terms of the kernel:
-    a product and a factorisation of matrices of rows × rows, O(n³) time and O(n²) memory (two such matrices).
+    The dual has r - 1 variables. Most of the time goes into the within-class scatter S_w, in terms of the
+    kernel: a product and a factorisation of matrices of rows × rows, which take O(n³) time and O(n²) memory
+    (two such matrices).
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the distance between classes. It sets the unit of the score and changes no prediction.
+        Weight of the distance between classes. It sets the unit of the score and does not change predictions.
     u : float, default=0.001
-        Ridge that makes the scatter invertible, as a share of the mean of its diagonal.
+        Ridge that makes the scatter matrix invertible, as a share of the mean of its diagonal. It should be
+        tuned, together with `gamma`; larger values regularise more.
     thresholds : "midpoint" or "weighted", default="midpoint"
-        Thresholds halfway between the projected means of neighbours, or at their mean weighted by the sizes
-        of the two classes, as in the paper of Sun et al.
+        Thresholds in the middle between the projected means of adjacent classes, or at the mean weighted by
+        the sizes of the two classes, as in the paper of Sun et al.
     kernel : "rbf", "linear", "poly" or "precomputed", default="rbf"
-        Kernel of the standardised features; "precomputed" means that X holds kernel values.
+        Kernel of the standardised features. "precomputed" means that X is a matrix of kernel values.
     gamma : "scale" or float, default="scale"
-        Coefficient of "rbf" and "poly"; "scale" is one over the number of features that vary.
+        Coefficient of "rbf" and "poly". "scale" is 1 / number of features that vary.
     degree : int, default=3
         Degree of "poly".
     coef0 : float, default=0.0
         Constant of "poly".
     probability : bool, default=True
-        Whether to learn class probabilities, by an ordered probit on the scores of rows held back. That takes
-        five more fits to four fifths of the rows each: three times the time, in all. The only row of a class
-        is never held back.
+        Whether to learn class probabilities, by an ordered probit on the scores of held-out rows. This takes
+        five more fits, each to four fifths of the rows, and multiplies the total time by about three. The
+        only row of a class is never held out. Set False if labels are enough.
     missing : "auto", "indicator" or "error", default="auto"
-        What to do with missing cells, as in `ISBOR`.
+        How to treat missing cells, see `ISBOR`.
     classes : sequence of labels, default=None
-        All labels, lowest first. Needed for strings; for others it names levels that may be missing from y.
+        All classes, lowest first. Required for strings, unless y is an ordered categorical. For other labels,
+        it can name classes that do not occur in y.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by label. "balanced" gives all classes the same total weight.
+        Weights of the classes, by label; they multiply the sample weights. "balanced" gives all classes the
+        same total weight.
     n_jobs : int or None, default=None
-        Threads of predictions. None means all cores.
+        Number of threads for predictions. None means all cores.
     random_state : int, RandomState or None, default=None
-        Chooses which rows are held back together. None is a fixed choice.
+        Selects the folds of held-out rows. None means a fixed choice.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels in order.
+        Classes, lowest first.
     thresholds_ : ndarray of shape (n_classes - 1,)
         Thresholds of the score.
     dual_coef_ : ndarray of shape (n_support,)
         Weights of the kernels in the score.
     support_ : ndarray of shape (n_support,)
-        Row numbers of these rows in the training data: all distinct rows.
+        Row numbers of the support vectors in the training data: all distinct rows.
     support_vectors_ : ndarray of shape (n_support, n_columns)
-        The rows, as they were encoded.
+        The support vectors; categorical features are encoded.
     gamma_ : float
         Coefficient of the kernel.
+    n_iter_ : int
+        Always 1.
+    column_names_ : ndarray of shape (n_columns,)
+        Names of the encoded columns, see `ISBOR`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -1,4 +1,4 @@
-"""What the kernel machines share: a sum of kernels, thresholds of its own, probabilities on top."""
+"""Base classes of the kernel machines: kernel parameters, fitted attributes, calibrated probabilities."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
@@ -26,7 +26,7 @@ __all__ = ["FOLDS", "KERNEL_PARAMETERS", "Gamma", "BatchKernelClassifier", "Kern
 Gamma = float | Literal["scale"]
 Cut = TypeVar("Cut", bound=CutScore)
 
-FOLDS = 5  # of the rows, for probabilities
+FOLDS = 5  # folds of the rows, to calibrate probabilities
 
 KERNEL_PARAMETERS: dict[str, Allowed] = {
     "kernel": choice("rbf", "linear", "poly", "precomputed"),
@@ -41,14 +41,14 @@ KERNEL_PARAMETERS: dict[str, Allowed] = {
 def _has_probabilities(estimator: "KernelClassifier[Any]") -> bool:
     if not estimator.probability:
         raise AttributeError(
-            f"This {type(estimator).__name__} has probability=False; class probabilities, and losses other "
-            'than "absolute", need probability=True, set before fit.'
+            f"This {type(estimator).__name__} has probability=False; class probabilities and losses other "
+            'than "absolute" need probability=True, set before fit.'
         )
     return True
 
 
 class KernelClassifier(OrdinalClassifier, Generic[Cut]):
-    """A kernel machine: `predict` follows its own thresholds, `predict_proba` a calibration."""
+    """Base class of kernel machines: `predict` uses their own thresholds, `predict_proba` a calibration."""
 
     kernel: KernelName
     gamma: Gamma
@@ -77,7 +77,7 @@ class KernelClassifier(OrdinalClassifier, Generic[Cut]):
         return Kernel(self.kernel, gamma, self.degree, self.coef0)
 
     def _set_fitted(self, training: TrainingSet, kernel: Kernel, cut: Cut) -> None:
-        """Set the fitted attributes, probabilities among them."""
+        """Set the fitted attributes, and calibrate probabilities."""
         rows = training.rows
         chosen = np.flatnonzero(cut.coef)
         support = rows.take(chosen)
@@ -101,7 +101,7 @@ class KernelClassifier(OrdinalClassifier, Generic[Cut]):
 
     @abstractmethod
     def _held_out_scores(self, rows: TrainingRows, kernel: Kernel, cut: Cut) -> FloatArray:
-        """Return the scores of the training rows by machines that have not seen them."""
+        """Return the scores of the training rows by machines that were not trained on them."""
 
     @abstractmethod
     def _scores(
@@ -110,7 +110,7 @@ class KernelClassifier(OrdinalClassifier, Generic[Cut]):
         """Return the scores of the training rows."""
 
     def _all_levels(self, training: TrainingSet, thresholds: FloatArray, scores: FloatArray) -> FloatArray:
-        """Return thresholds for all levels, those without rows included."""
+        """Return thresholds between all classes, including those without rows."""
         n_levels = len(training.classes)
         if len(training.observed) == n_levels:
             return thresholds
@@ -123,21 +123,52 @@ class KernelClassifier(OrdinalClassifier, Generic[Cut]):
         )
 
     def latent(self, X: ArrayLike) -> FloatArray:
-        """Return the score of each row, to be compared with `thresholds_`."""
+        """Return the score of each row, on the scale of `thresholds_`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the same features as in `fit`.
+
+        Returns
+        -------
+        score : ndarray of shape (n_samples,)
+        """
         return self._map_rows(X, lambda latent: latent.mean)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Predict P(y = k) for each row, columns as in `classes_`; rows sum to one.
+        """Predict class probabilities, by an ordered probit fitted to the scores of held-out rows.
 
-        The probabilities are those of an ordered probit that was fitted to scores of held-out rows.
-        `predict` follows the machine's own thresholds, so it need not be their median.
+        `predict` uses the thresholds of the machine itself, so its label need not be the median of these
+        probabilities.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the same features as in `fit`.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+            P(y = k) for each row and class, with columns as in `classes_`. Rows sum to 1.
         """
         return super().predict_proba(X)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: ArrayLike) -> FloatArray:
-        """Predict ln P(y = k), accurate where the probability itself would underflow."""
+        """Predict the logarithms of class probabilities, even if the probabilities would underflow.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the same features as in `fit`.
+
+        Returns
+        -------
+        log_proba : ndarray of shape (n_samples, n_classes)
+            ln P(y = k) for each row and class, with columns as in `classes_`.
+        """
         return super().predict_log_proba(X)
 
     def _decide(self, latent: Latent, loss: Loss) -> IntArray:
@@ -151,11 +182,11 @@ class KernelClassifier(OrdinalClassifier, Generic[Cut]):
 
 
 class BatchKernelClassifier(KernelClassifier[Cut]):
-    """A kernel machine that is fitted to all rows at once."""
+    """Base class of kernel machines that are fitted to all rows at once."""
 
     @abstractmethod
     def _solve(self, rows: TrainingRows, kernel: Kernel) -> Cut:
-        """Fit a machine to rows."""
+        """Fit a machine to the rows."""
 
     def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         training = read_training(self, X, y, sample_weight, pairwise=self.kernel == "precomputed")

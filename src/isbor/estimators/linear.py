@@ -119,9 +119,11 @@ class OrderedProbit(LatentClassifier):
             model = _LinearModel(scaling, line.slopes, lapse_after(training.rows.total_weight))
             cuts = thresholds_of_all_levels(training, model, line.thresholds, workers)
         self._encoding, self.classes_ = training.encoding, training.classes
-        self.coef_ = line.slopes * scaling.factor
+        slopes = line.slopes * scaling.factor
         # Scores are computed from centred columns, and reported for the columns as they are.
-        centre = -float(scaling.mean @ self.coef_)
+        centre = -float((scaling.mean * scaling.lift) @ slopes)
+        with np.errstate(over="ignore"):  # the slope of a column of tiny numbers may be infinite
+            self.coef_ = slopes * scaling.lift
         self._model, self._cuts, self._centre, self._unit = model, cuts, centre, 1.0
         self.thresholds_ = cuts - centre
         self.n_iter_ = line.n_iter

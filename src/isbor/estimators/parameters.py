@@ -1,4 +1,4 @@
-"""Which values an estimator's parameters may have, and the error for those that they may not."""
+"""Allowed values of the parameters of estimators, and the error for others."""
 
 import reprlib
 from collections.abc import Callable, Mapping
@@ -28,12 +28,12 @@ __all__ = [
 
 
 class ParameterError(ValueError, TypeError):
-    """A parameter has a value, or a type, that it may not have."""
+    """A parameter has a value or a type that is not allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Values that a parameter may have; ``a | b`` allows those of both."""
+    """The allowed values of a parameter; ``a | b`` allows the values of both."""
 
     descriptions: tuple[str, ...]
     contains: Callable[[Any], bool]
@@ -50,17 +50,17 @@ class Allowed:
 
 
 def choice(*options: str) -> Allowed:
-    """Allow some strings."""
+    """Allow the given strings."""
     return Allowed(tuple(map(repr, options)), lambda value: isinstance(value, str) and value in options)
 
 
 def number(*, above: float = -inf, at_least: float = -inf) -> Allowed:
-    """Allow finite numbers; a boolean is none."""
+    """Allow finite numbers, but not booleans."""
     return _numbers(Real, "a finite number", above, at_least)
 
 
 def integer(*, at_least: float = -inf) -> Allowed:
-    """Allow integers; a boolean is none."""
+    """Allow integers, but not booleans."""
     return _numbers(Integral, "an integer", -inf, at_least)
 
 

@@ -1,4 +1,4 @@
-"""`SBOR`, the batch sparse Bayesian model."""
+"""`SBOR`: sparse Bayesian ordinal regression, in batch."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
@@ -25,39 +25,43 @@ _MAX_ROWS = 10_000
 class SBOR(SparseClassifier):
     r"""Sparse Bayesian ordinal regression, in batch.
 
-    The model of `ISBOR` with rows as centres, fitted from the other end. A latent score :math:`f(x) = \sum_i
-    w_i \exp(-\gamma\|x - x_i\|^2)`, with :math:`w_i \sim N(0, 1/\alpha_i)`, is cut by thresholds under
-    Gaussian noise. All rows are centres at first; the precisions α maximise the evidence,
+    The model of `ISBOR` with basis="rbf", fitted by deleting functions instead of adding them. A latent score
+    :math:`f(x) = \sum_i w_i \exp(-\gamma\|x - x_i\|^2)`, with :math:`w_i \sim N(0, 1/\alpha_i)`, plus
+    Gaussian noise is cut into classes by thresholds. At first, every row is a centre. The precisions α
+    maximise the Laplace approximation of the evidence,
 
-    .. math:: \max_\alpha\; \ln \int p(y \mid w, b)\, p(w \mid \alpha)\, dw\, db
+    .. math:: \max_\alpha\; \ln \int p(y \mid w, b)\, p(w \mid \alpha)\, dw\, db ,
 
-    in Laplace's approximation, by MacKay's fixed point :math:`\alpha_i \leftarrow (1 -
-    \alpha_i\Sigma_{ii})/w_i^2`, and functions whose precision grows beyond measure are dropped. The first
-    steps take O(n³) time and O(n²) memory, later ones O(n m²) for the m functions left.
+    by MacKay's fixed-point iteration :math:`\alpha_i \leftarrow (1 - \alpha_i\Sigma_{ii})/w_i^2`. Functions
+    whose precision grows without limit are deleted. The first steps take O(n³) time and O(n²) memory, later
+    ones O(n m²) time for the m remaining functions. More than 10,000 distinct rows are refused.
 
     Parameters
     ----------
     gamma : "evidence" or float, default="evidence"
-        Width of the basis functions on standardised features. "evidence" takes the width that the search of
-        `ISBOR` finds best; a positive number fixes it.
+        Width of the basis functions on standardised features. "evidence" chooses it by the width search of
+        `ISBOR`. Set a positive number if the width is known, or to save time.
     tol : float, default=0.01
-        Nats: how precisely the search for a width compares.
+        Smallest gain, in nats, of a move in the width search.
     max_iter : int, default=1000
-        Limit on updates of the precisions.
+        Largest number of updates of the precisions. A warning is issued if it is reached.
     missing : "auto", "indicator" or "error", default="auto"
-        What to do with missing cells, as in `ISBOR`.
+        How to treat missing cells, see `ISBOR`.
     classes : sequence of labels, default=None
-        All labels, lowest first. Needed for strings; for others it names levels that may be missing from y.
+        All classes, lowest first. Required for strings, unless y is an ordered categorical. For other labels,
+        it can name classes that do not occur in y.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by label. "balanced" gives all classes the same total weight.
+        Weights of the classes, by label; they multiply the sample weights. "balanced" gives all classes the
+        same total weight.
     n_jobs : int or None, default=None
-        Threads. None means all cores.
+        Number of threads. None means all cores.
     random_state : int, RandomState or None, default=None
-        Chooses the pseudo-random order in which the search for a width proposes rows. None is a fixed order.
+        Selects the pseudo-random order in which the width search proposes rows. None means a fixed order.
     callback : callable or None, default=None
-        Called with each `isbor.Step`. If it raises, the estimator stays as it was.
+        Called with each `isbor.Step` of the fit. If it raises an exception, the fit ends, and the estimator
+        is left as it was.
     verbose : int, default=0
-        1 writes a line an update to standard error, 2 a line a function that leaves.
+        1 writes one line per update to standard error, 2 one line per deleted function as well.
 
     Attributes
     ----------
@@ -78,7 +82,7 @@ class SBOR(SparseClassifier):
     >>> from isbor.datasets import make_saddle
     >>> X, y = make_saddle(300, random_state=0)
     >>> model = SBOR().fit(X, y)
-    >>> model.n_relevance_ < 30  # of 300 at first
+    >>> model.n_relevance_ < 30  # from 300 at the start
     True
     >>> bool((model.predict(X) == y).mean() > 0.9)
     True
@@ -123,8 +127,9 @@ class SBOR(SparseClassifier):
         rows = training.rows
         if len(rows) > _MAX_ROWS:
             raise ValueError(
-                f"X holds {len(rows)} distinct rows; SBOR starts from all of them in O(n³) time and takes at "
-                f"most {_MAX_ROWS}. Use ISBOR, which takes millions, or fit a sample of the rows."
+                f"X holds {len(rows)} distinct rows; SBOR accepts at most {_MAX_ROWS}, because its time "
+                "grows with the cube of their number. Use ISBOR, which has no such limit, or fit a sample of "
+                "the rows."
             )
         settings = SearchSettings(
             gamma=None if self.gamma == "evidence" else float(self.gamma),

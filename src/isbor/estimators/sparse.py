@@ -1,4 +1,4 @@
-"""What the sparse Bayesian estimators share: how a fit becomes attributes, and progress."""
+"""Base class of the sparse Bayesian estimators: fitted attributes and verbose output."""
 
 import sys
 
@@ -18,11 +18,11 @@ from isbor.search.width import WidthTrial
 
 __all__ = ["SparseClassifier"]
 
-_ROUNDING = 1e-24  # of squares: what is less says nothing
+_ROUNDING = 1e-24  # a relative variance below this is a rounding error
 
 
 class SparseClassifier(LatentClassifier):
-    """A sparse sum of basis functions with all that was learned about it."""
+    """Base class of the sparse Bayesian estimators."""
 
     callback: Callback | None
     verbose: int
@@ -47,7 +47,7 @@ class SparseClassifier(LatentClassifier):
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """`feature_relevance_`, under the name that scikit-learn's feature selection looks for."""
+        """The same as `feature_relevance_`, under the name that scikit-learn's feature selection uses."""
         return self.feature_relevance_
 
     def _set_fitted(self, training: TrainingSet, result: SearchResult, workers: Workers) -> None:
@@ -55,7 +55,7 @@ class SparseClassifier(LatentClassifier):
         model, rows = result.model, training.rows
         cuts = thresholds_of_all_levels(training, model, model.thresholds, workers)
         centre, variance = model.latent_moments(rows, workers)
-        # All scores may be equal, but for rounding.
+        # If all scores are equal up to rounding, they are not divided by their standard deviation.
         unit = float(np.sqrt(variance)) if variance > _ROUNDING * (1.0 + centre**2) else 1.0
         self._model, self._cuts, self._centre, self._unit = model, cuts, centre, unit
         self._encoding, self.classes_ = training.encoding, training.classes
@@ -73,8 +73,7 @@ class SparseClassifier(LatentClassifier):
             self.relevance_vectors_ = training.X[self.relevance_]
         self.n_relevance_ = len(functions)
         self.gamma_ = result.gamma
-        with np.errstate(divide="ignore"):
-            self.feature_scale_ = 1.0 / training.scaling.factor
+        self.feature_scale_ = training.scaling.spread
         self.feature_relevance_ = feature_relevance(model, rows, training.feature, self.n_features_in_)
         self.log_evidence_ = model.log_evidence
         self.n_iter_ = result.n_passes

@@ -1,4 +1,4 @@
-"""`SVOR`, the support vector machine for ordered classes."""
+"""`SVOR`: support vector ordinal regression."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,77 +24,85 @@ __all__ = ["SVOR"]
 class SVOR(BatchKernelClassifier[MarginSolution]):
     r"""Support vector ordinal regression.
 
-    Parallel hyperplanes in feature space, one for each threshold, with the largest margin between the
-    classes:
+    Ordered classes are separated by parallel hyperplanes in feature space, one for each threshold, with the
+    largest margin:
 
     .. math::
         \min_{w, b, \xi \ge 0}\; \tfrac12 \|w\|^2 + C \sum_{i, j} \xi_{ij} \quad\text{such that}\quad
         w^\top\varphi(x_i) - b_j \le -1 + \xi_{ij} \;(y_i \le j), \qquad
         w^\top\varphi(x_i) - b_j \ge 1 - \xi_{ij} \;(y_i > j) .
 
-    With implicit constraints i and j run over all rows and all thresholds, and the thresholds come out in
-    order. With explicit ones a row has only the thresholds next to its class, and :math:`b_1 \le \dots \le
-    b_{r-1}` is demanded.
+    With implicit constraints, i and j run over all rows and all thresholds, and the thresholds are then in
+    order at the optimum. With explicit constraints, a row has constraints only for the thresholds adjacent to
+    its class, and :math:`b_1 \le \dots \le b_{r-1}` is a further constraint.
 
-    The dual is solved by sequential minimal optimisation, compiled by Numba (``pip install "isbor[svm]"``):
-    the first fit after an installation compiles, some ten seconds, and the result is kept for later ones.
-    Time grows between the square and the cube of the number of rows, memory is that of the cache.
+    The dual is solved by sequential minimal optimisation, compiled by Numba (``pip install "isbor[svm]"``).
+    The first fit after an installation takes about ten seconds to compile; the result is cached. The time
+    grows between the square and the cube of the number of rows; the memory is that of the cache.
 
     Parameters
     ----------
     C : float, default=1.0
-        Price of a slack: the larger, the fewer rows on the wrong side of a margin.
+        Penalty per unit of slack. A larger C allows fewer rows on the wrong side of a margin. It should be
+        tuned, together with `gamma`.
     constraints : "implicit" or "explicit", default="implicit"
-        Which thresholds a row has to keep its distance from.
+        Thresholds for which a row has constraints: all of them, or those adjacent to its class.
     kernel : "rbf", "linear", "poly" or "precomputed", default="rbf"
-        Kernel of the standardised features; "precomputed" means that X holds kernel values.
+        Kernel of the standardised features. "precomputed" means that X is a matrix of kernel values.
     gamma : "scale" or float, default="scale"
-        Coefficient of "rbf" and "poly"; "scale" is one over the number of features that vary.
+        Coefficient of "rbf" and "poly". "scale" is 1 / number of features that vary.
     degree : int, default=3
         Degree of "poly".
     coef0 : float, default=0.0
         Constant of "poly".
     tol : float, default=1e-3
-        The fit ends when the gap between primal and dual objective is less than this share of the primal.
+        The fit ends if the gap between primal and dual objective is below this share of the primal objective.
     max_iter : int, default=10_000_000
-        Limit on steps.
+        Largest number of steps. A warning is issued if it is reached.
     cache_size : float, default=500
-        Megabytes for rows of the kernel matrix; 8,000 rows need 500 for all of it.
+        Size of the cache for the kernel matrix, in megabytes. The matrix of 8,000 rows takes 500. Increase it
+        for more rows, if there is enough memory.
     probability : bool, default=True
-        Whether to learn class probabilities, by an ordered probit on the scores of rows held back. That takes
-        five more fits to four fifths of the rows each: four times the time, in all. The only row of a class
-        is never held back.
+        Whether to learn class probabilities, by an ordered probit on the scores of held-out rows. This takes
+        five more fits, each to four fifths of the rows, and multiplies the total time by about four. The only
+        row of a class is never held out. Set False if labels are enough.
     missing : "auto", "indicator" or "error", default="auto"
-        What to do with missing cells, as in `ISBOR`.
+        How to treat missing cells, see `ISBOR`.
     classes : sequence of labels, default=None
-        All labels, lowest first. Needed for strings; for others it names levels that may be missing from y.
+        All classes, lowest first. Required for strings, unless y is an ordered categorical. For other labels,
+        it can name classes that do not occur in y.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by label: factors of C. "balanced" gives all classes the same total weight.
+        Weights of the classes, by label; they multiply C and the sample weights. "balanced" gives all classes
+        the same total weight.
     n_jobs : int or None, default=None
-        Threads of predictions. None means all cores.
+        Number of threads for predictions. None means all cores.
     random_state : int, RandomState or None, default=None
-        Chooses which rows are held back together. None is a fixed choice.
+        Selects the folds of held-out rows. None means a fixed choice.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels in order.
+        Classes, lowest first.
     thresholds_ : ndarray of shape (n_classes - 1,)
-        Thresholds of the score. Where the solution leaves one an interval, its middle.
+        Thresholds of the score. A threshold that is free in an interval is set to its middle.
     dual_coef_ : ndarray of shape (n_support,)
         Weights of the support vectors in the score.
     support_ : ndarray of shape (n_support,)
-        Their row numbers in the training data.
+        Row numbers of the support vectors in the training data.
     support_vectors_ : ndarray of shape (n_support, n_columns)
-        The rows, as they were encoded.
+        The support vectors; categorical features are encoded.
     gamma_ : float
         Coefficient of the kernel.
-    dual_objective_, gap_ : float
-        The dual objective that was reached, and how far the primal is above it.
+    dual_objective_ : float
+        Dual objective reached.
+    gap_ : float
+        Primal minus dual objective.
     n_iter_ : int
-        Steps made.
+        Number of steps.
     stop_reason_ : StopReason
-        Why the fit ended; prints as a sentence.
+        Why the fit ended. It prints as a sentence.
+    column_names_ : ndarray of shape (n_columns,)
+        Names of the encoded columns, see `ISBOR`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -175,7 +183,7 @@ class SVOR(BatchKernelClassifier[MarginSolution]):
             max_iter=self.max_iter,
             cache_bytes=1e6 * self.cache_size,
         )
-        # In order but for what the tolerance leaves.
+        # Thresholds are in order only up to the tolerance.
         return replace(solution, thresholds=np.maximum.accumulate(solution.thresholds))
 
     def _set_fitted(self, training: TrainingSet, kernel: Kernel, cut: MarginSolution) -> None:

@@ -1,4 +1,4 @@
-"""Gaussian processes: the posterior by Laplace's approximation or by EP, and the hyper-parameters.
+"""Gaussian processes: the posterior by Laplace's approximation or EP, and the hyperparameters.
 
-May import `isbor.prediction` and what stands below it; knows nothing of `isbor.search` and `isbor.kernel`.
+May import `isbor.prediction` and the packages below it, but not `isbor.search` and `isbor.kernel`.
 """

@@ -1,49 +1,49 @@
 r"""Expectation propagation for a Gaussian process with ordered labels.
 
-Every row's likelihood is replaced by a Gaussian factor (s, ν) of `isbor.gp.process`, chosen so that the
-likelihood itself in its place would change neither mean nor variance of the row's score.
+The likelihood of each row is replaced by a Gaussian factor (s, ν) of `isbor.gp.process`. It is chosen such
+that replacing it by the likelihood itself would change neither the mean nor the variance of the row's score.
 
-**Cavity.** Without its own factor the score of row i is :math:`N(\mu_i, c_i)`. With the diagonal C of
+**Cavity.** Without its own factor, the score of row i is :math:`N(\mu_i, c_i)`. With the diagonal C of
 :math:`B^{-1}`, the posterior variance Σ_ii and the coefficients α of the posterior mean,
 
 .. math::
     C_i = \frac1{1 + s_i c_i} = 1 - s_i \Sigma_{ii}, \qquad
     c_i = \frac{\Sigma_{ii}}{C_i} = \frac{1 - C_i}{s_i C_i}, \qquad \mu_i = (K\alpha)_i - c_i \alpha_i .
 
-The second form of c cancels where a factor is weak; there
-:math:`\Sigma_{ii} = s_i^{-1/2} \sum_j (B^{-1})_{ij} s_j^{1/2} K_{ij}` does not.
+The second form of c cancels if a factor is weak; then the first form with
+:math:`\Sigma_{ii} = s_i^{-1/2} \sum_j (B^{-1})_{ij} s_j^{1/2} K_{ij}` is used.
 
-**Tilted distribution.** It is the cavity times the likelihood, to the power of the row's weight. With
+**Tilted distribution.** This is the cavity times the likelihood to the power of the row's weight. With
 
 .. math::
     \hat Z_i(\mu, c) = \int p_i(f)^{v_i} N(f \mid \mu, c)\, df, \qquad
     g = \frac{\partial \ln \hat Z}{\partial \mu}, \qquad h = -\frac{\partial^2 \ln \hat Z}{\partial \mu^2}
 
-it has mean μ + cg and variance c(1 - ch), and the factor that leads to these is
+it has mean μ + cg and variance c(1 - ch), and the factor with these moments is
 
 .. math:: s = \frac{h}{1 - ch} \ge 0, \qquad \nu = \frac{g + h\mu}{1 - ch} .
 
-Where nothing changes any more, α = g. For a weight of one the integral is an ordinal probit whose noise has
-variance 1 + c; other weights need quadrature.
+At the fixed point, α = g. For weight 1, the integral is an ordinal probit with noise variance 1 + c; other
+weights need quadrature.
 
-**Evidence.** In terms of cavities and coefficients the approximation of ln p(y) is
+**Evidence.** In terms of cavities and coefficients, the approximation of ln p(y) is
 
 .. math::
     L = \sum_i \ln \hat Z_i(\mu_i, c_i) - \tfrac12 \alpha^\top \mu
         - \tfrac12 \ln|B| - \tfrac12 \sum_i \ln C_i .
 
-(It follows from the usual form with ν = α/C + sμ, by which all squares cancel.) It is stationary in the
-factors, so its gradient is the one at fixed factors and cavities: ½ (ααᵀ - R) in K, and in a threshold the
-sum of :math:`\partial \ln \hat Z_i/\partial b`. With one row L is exact.
+(It follows from the usual form with ν = α/C + sμ, for which all squares cancel.) It is stationary in the
+factors, so its gradient is that for fixed factors and cavities: ½ (ααᵀ - R) in K, and the sum of
+:math:`\partial \ln \hat Z_i/\partial b` in a threshold. For one row, L is exact.
 
-**Iteration.** All factors are renewed at once, then the posterior. Where rows say the same, that goes too far
-and comes back in the next round: the mismatch m of means and variances changes its sign. Were it λm in the
-next round, it would be gone after a share 1/(1 - λ) of the way. So that share is gone, estimated from round
-to round (Aitken's relaxation).
+**Iteration.** All factors are updated at once, then the posterior. If rows are redundant, this overshoots,
+and the mismatch m of means and variances changes sign from round to round. If the next mismatch were λm, a
+step of length 1/(1 - λ) would remove it. So this step length is used, estimated from the last two rounds
+(Aitken's relaxation).
 
 **Quadrature.** :math:`\phi(f) = v \ln p(f) - (f - \mu)^2/2c` is concave. It bends near its mode, on the scale
-of its curvature there, and where the likelihood's power falls off: :math:`\sqrt{2 \ln v}` inside of a
-threshold, on a scale of one over that distance (of one, for small weights). So panels of Gauss-Legendre
+given by its curvature there, and where the power of the likelihood falls off: :math:`\sqrt{2 \ln v}` inside
+of a threshold, on a scale of 1 over that distance (or 1, for small weights). So the panels of Gauss-Legendre
 quadrature are as long as their distance from the nearest of these places, or as its scale. Derivatives are
 means under the tilted distribution,
 
@@ -53,7 +53,7 @@ means under the tilted distribution,
         = \frac1c \Big(1 - \frac{\operatorname{Var} f}{c}\Big), \qquad
     \frac{\partial \ln \hat Z}{\partial b_k} = v\, \mathrm{E} g_1 ,
 
-of which the second forms are accurate where the likelihood says much, the first where it says little.
+where the second forms are accurate if the likelihood is informative, the first ones if it is not.
 """
 
 from dataclasses import dataclass, fields
@@ -68,26 +68,26 @@ from isbor.model.likelihood import Derivatives, edges, ordinal_probit
 
 __all__ = ["Tilted", "expectation_propagation", "tilted"]
 
-_PATIENCE = 10  # rounds that bring the factors no closer to their goal, before steps are halved
-_SHORTEST_STEP = 0.1  # of those; below, no more is hoped for
-_TOLERANCE = 1e-6  # of the mismatch
-_ROUNDING = 1e-4  # a mismatch that small, and no longer falling, is rounding
-_WEAKEST = 1e-200  # precision of a factor that says nothing; its root must not underflow
+_PATIENCE = 10  # unsuccessful rounds after which the maximal step length is halved
+_SHORTEST_STEP = 0.1  # the iteration ends when the maximal step length is below this
+_TOLERANCE = 1e-6  # largest mismatch at convergence
+_ROUNDING = 1e-4  # a mismatch this small that no longer decreases is a rounding error
+_WEAKEST = 1e-200  # precision of a factor without information; its square root must not underflow
 
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(16)
-_DEPTH = 40.0  # below its peak φ has no mass left
+_DEPTH = 40.0  # where φ is this far below its peak, the mass is negligible
 
 
 def expectation_propagation(
     gram: FloatArray, rows: TrainingRows, thresholds: FloatArray, start: ProcessPosterior | None = None
 ) -> Evidence:
-    """Return the approximation of the log evidence by expectation propagation, with its gradient."""
+    """Return the approximate log evidence by expectation propagation, with its gradient."""
     cuts = edges(thresholds)
     low, high = cuts[rows.y], cuts[rows.y + 1]
     precision, linear = (np.full(len(rows), _WEAKEST), np.zeros(len(rows)))
     if start is not None:
         precision, linear = start.precision, start.linear
-    longest, step, least, n_vain = 1.0, 1.0, np.inf, 0
+    longest, step, least, n_unsuccessful = 1.0, 1.0, np.inf, 0
     before: FloatArray | None = None
     while True:
         posterior = process_posterior(gram, precision, linear)
@@ -97,9 +97,9 @@ def expectation_propagation(
         rest = 1.0 - cavity.variance * at.curvature
         mismatch = _mismatch(posterior, cavity, at, rest)
         largest = float(np.abs(mismatch).max())
-        least, n_vain = (largest, 0) if largest < least else (least, n_vain + 1)
-        if n_vain == _PATIENCE:
-            longest, n_vain = (0.5 * longest if least > _ROUNDING else 0.0), 0
+        least, n_unsuccessful = (largest, 0) if largest < least else (least, n_unsuccessful + 1)
+        if n_unsuccessful == _PATIENCE:
+            longest, n_unsuccessful = (0.5 * longest if least > _ROUNDING else 0.0), 0
         if largest < _TOLERANCE or longest < _SHORTEST_STEP:
             break
         if before is not None and np.any(before != mismatch):
@@ -129,11 +129,11 @@ class _Cavity:
 
     mean: FloatArray  # μ
     variance: FloatArray  # c
-    share: FloatArray  # C, of the cavity's variance that the factor leaves
+    share: FloatArray  # C, posterior variance as a share of the cavity variance
 
 
 def _cavity(gram: FloatArray, posterior: ProcessPosterior, inverse: FloatArray) -> _Cavity:
-    """Take the factors out one by one, given the lower triangle of B⁻¹."""
+    """Return the cavities of all rows, given the lower triangle of B⁻¹."""
     root = np.sqrt(posterior.precision)
     share = np.diag(inverse).copy()
     left = blas.dsymv(1.0, inverse * gram.T, root, lower=1) / root
@@ -144,9 +144,9 @@ def _cavity(gram: FloatArray, posterior: ProcessPosterior, inverse: FloatArray) 
 
 
 def _mismatch(posterior: ProcessPosterior, cavity: _Cavity, at: "Tilted", rest: FloatArray) -> FloatArray:
-    """Return by how much tilted and posterior distributions differ, in mean and in variance, shape (2n,).
+    """Return the differences between tilted and posterior distributions, in mean and variance, (2n,).
 
-    Means are in units of the posterior standard deviation, variances relative to the posterior's.
+    Means are in units of the posterior standard deviation, variances in units of the posterior variance.
     """
     spread = np.sqrt(cavity.variance * cavity.share)
     mean = cavity.variance * (at.slope - posterior.coef) / spread
@@ -155,7 +155,7 @@ def _mismatch(posterior: ProcessPosterior, cavity: _Cavity, at: "Tilted", rest: 
 
 @dataclass(frozen=True, slots=True)
 class Tilted:
-    """ln Ẑ of each row and its derivatives in the cavity's mean and the thresholds, each of shape (n,)."""
+    """ln Ẑ of each row and its derivatives in the cavity mean and the thresholds, each of shape (n,)."""
 
     log_z: FloatArray
     slope: FloatArray  # g = ∂/∂μ
@@ -167,7 +167,7 @@ class Tilted:
 def tilted(
     mean: FloatArray, variance: FloatArray, low: FloatArray, high: FloatArray, weight: FloatArray
 ) -> Tilted:
-    """Return ln ∫ p(f)^weight N(f | mean, variance) df and its derivatives, row by row."""
+    """Return ln ∫ p(f)^weight N(f | mean, variance) df and its derivatives for each row."""
     at = ordinal_probit(mean, low, high, scale=np.sqrt(1.0 + variance))
     result = Tilted(at.log_p, at.slope, at.curvature, at.upper, at.lower)
     powers = np.flatnonzero(weight != 1.0)
@@ -180,7 +180,7 @@ def tilted(
 
 @dataclass(frozen=True, slots=True)
 class _Power:
-    """φ(f) = v ln p(f) - (f - μ)²/2c of some rows."""
+    """φ(f) = v ln p(f) - (f - μ)²/2c of n rows."""
 
     mean: FloatArray
     variance: FloatArray
@@ -189,7 +189,7 @@ class _Power:
     weight: FloatArray
 
     def take(self, chosen: IntArray) -> "_Power":
-        """Return some of the rows, or some several times."""
+        """Return the chosen rows, possibly with repetitions."""
         return _Power(*(getattr(self, part.name)[chosen] for part in fields(self)))
 
     def at(self, f: FloatArray) -> Derivatives:
@@ -223,12 +223,12 @@ def _by_quadrature(power: _Power) -> Tilted:
     spread = average((f - away[row]) ** 2)
     mean_slope = average(at.slope)
     slope_spread = average((at.slope - mean_slope[row]) ** 2)
-    says_much = spread < 0.99 * c
-    slope = np.where(says_much, (away + mode - power.mean) / c, weight * mean_slope)
+    informative = spread < 0.99 * c
+    slope = np.where(informative, (away + mode - power.mean) / c, weight * mean_slope)
     curvature = np.where(
-        says_much,
+        informative,
         (1.0 - spread / c) / c,
-        # No log-concave likelihood has less than none.
+        # The likelihood is log-concave, so the curvature is not negative.
         np.maximum(weight * average(at.curvature) - weight**2 * slope_spread, 0.0),
     )
     return Tilted(
@@ -241,27 +241,27 @@ def _by_quadrature(power: _Power) -> Tilted:
 
 
 def _mode(power: _Power) -> tuple[FloatArray, FloatArray]:
-    """Return the modes of φ, to a tenth of their widths, and these: one over the root of the curvature.
+    """Return the modes of φ, accurate to a tenth of their widths, and the widths, 1/√curvature.
 
-    Newton's steps, and bisection where they would leave the interval that is known to hold the mode. It lies
-    between the cavity's mean and where the slope there, which falls with the distance, would lead; and no
-    threshold pulls beyond itself.
+    Newton steps are used, and bisection if they would leave the interval known to contain the mode. The mode
+    lies between the cavity mean and the point to which the slope there leads (the slope decreases with the
+    distance), and the likelihood does not pull it beyond a threshold.
     """
     mean, c, weight = power.mean, power.variance, power.weight
     mode = mean
     at = power.at(mode)
     pulled = mean + c * weight * at.slope
-    least = np.maximum(np.minimum(mean, pulled), np.minimum(mean, power.low))
-    most = np.minimum(np.maximum(mean, pulled), np.maximum(mean, power.high))
+    lower = np.maximum(np.minimum(mean, pulled), np.minimum(mean, power.low))
+    upper = np.minimum(np.maximum(mean, pulled), np.maximum(mean, power.high))
     while True:
         slope = weight * at.slope - (mode - mean) / c
         width = 1.0 / np.sqrt(weight * at.curvature + 1.0 / c)
         step = slope * width**2
-        least, most = np.where(slope > 0.0, mode, least), np.where(slope < 0.0, mode, most)
-        if np.all((np.abs(step) <= 0.1 * width) | (most - least <= 0.1 * width)):
+        lower, upper = np.where(slope > 0.0, mode, lower), np.where(slope < 0.0, mode, upper)
+        if np.all((np.abs(step) <= 0.1 * width) | (upper - lower <= 0.1 * width)):
             return mode, width
         mode = mode + step
-        mode = np.where((mode > least) & (mode < most), mode, 0.5 * (least + most))
+        mode = np.where((mode > lower) & (mode < upper), mode, 0.5 * (lower + upper))
         at = power.at(mode)
 
 
@@ -270,7 +270,7 @@ def _panels(
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return the row, the left end and the length of each panel.
 
-    Panels are laid from the mode outwards on both sides, as far as a curvature of 1/c leaves any mass.
+    Panels go from the mode outwards on both sides, as far as a Gaussian of variance c has any mass.
     """
     inset = np.sqrt(2.0 * np.log(np.maximum(power.weight, 1.0)))
     grain = 0.5 / np.maximum(inset, 1.0)

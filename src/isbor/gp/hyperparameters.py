@@ -1,13 +1,13 @@
-r"""The parameters of a Gaussian process with ordered labels, by the evidence.
+r"""The hyperparameters of a Gaussian process with ordered labels, found by maximising the evidence.
 
-Amplitude, widths and thresholds maximise the approximate log evidence (see `isbor.gp.process`), by L-BFGS
-with its exact gradient, from several starting points; the best evidence wins. Thresholds are sought in units
-of the response, score plus noise, and by their gaps:
+Amplitude, widths and thresholds maximise the approximate log evidence (see `isbor.gp.process`) by L-BFGS with
+the exact gradient, from several starting points; the best result is used. Thresholds are parametrised by
+their gaps, in units of the latent response (score plus noise):
 
 .. math:: b = \sqrt{1 + a^2}\, c, \qquad c_1, \; \ln(c_2 - c_1), \; \ln(c_3 - c_2), \; \dots
 
-So the search is as well scaled where there is nothing but noise (a → 0, and b are the normal quantiles of the
-class frequencies) as where classes can be separated (a → ∞, and b grows with a). In these coordinates
+So the problem is well scaled both if there is only noise (a → 0, and b are the normal quantiles of the class
+frequencies) and if the classes can be separated (a → ∞, and b grows with a). In these coordinates,
 
 .. math::
     \frac{\partial}{\partial \ln a}\Big|_c = \frac{\partial}{\partial \ln a}\Big|_b
@@ -29,47 +29,47 @@ from isbor.inference.mode import starting_thresholds
 
 __all__ = ["ProcessSettings", "ProcessFit", "fit_process"]
 
-# In units of the noise. Labels that a score can explain without noise drive the amplitude up, for ever less
-# evidence and through ever sharper edges.
+# Limits of the amplitude, in units of the noise. If labels can be explained without noise, the evidence
+# increases with the amplitude, but less and less.
 _AMPLITUDES = (1e-2, 300.0)
-# Of θ times the number of features: squared distances of standardised rows average twice that number.
+# Limits of θ times the number of features d: the mean squared distance of standardised rows is 2d.
 _WIDTHS = (1e-5, 1e3)
-_GAPS = (1e-8, 20.0)  # in units of the response
+_GAPS = (1e-8, 20.0)  # limits of the gaps, in units of the latent response
 _STARTING_WIDTHS = (0.1, 1.0)
 _RANDOM_AMPLITUDES = (0.3, 30.0)
 _RANDOM_WIDTHS = (0.01, 10.0)
-_MEMORY = 20  # pairs of steps and gradients that L-BFGS keeps
+_MEMORY = 20  # pairs of steps and gradients stored by L-BFGS
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessSettings:
-    """How the parameters are to be found."""
+    """Settings of the search for hyperparameters."""
 
-    n_features: int  # that vary; the unit of widths
+    n_features: int  # number of features that vary; widths are given in units of 1/n_features
     gamma: float | None = None  # the width, if it is given
-    ard: bool = False  # one scale for each column, not one for all
-    n_restarts: int = 0  # from random parameters
+    ard: bool = False  # one scale for each column instead of one for all
+    n_restarts: int = 0  # number of random starting points
     max_iter: int = 200
-    tol: float = 1e-7  # relative rise of the log evidence in an iteration, below which the search ends
+    tol: float = 1e-7  # the search ends if the log evidence increases by a smaller share in an iteration
     seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessFit:
-    """Parameters and the posterior that they lead to."""
+    """Hyperparameters and the posterior given them."""
 
     covariance: Covariance
     thresholds: FloatArray  # (r-1,) b
     posterior: ProcessPosterior
     log_evidence: float
-    n_iter: int = 0  # of the search that led here
+    n_iter: int = 0
     converged: bool = False
 
 
 def fit_process(rows: TrainingRows, infer: Inference, settings: ProcessSettings) -> ProcessFit:
-    """Return the parameters of highest evidence that searches from several starting points lead to.
+    """Return the hyperparameters with the highest evidence, searched from several starting points.
 
-    The search for one scale a column starts where that for one width has ended.
+    The search for one scale per column starts from the result of the search for one width.
     """
     rng = np.random.default_rng(settings.seed)
     d = rows.X.shape[1]
@@ -92,7 +92,7 @@ def _climb_from(
     settings: ProcessSettings,
     rng: np.random.Generator,
 ) -> ProcessFit:
-    """Return the best of what searches from these points, and from random ones, lead to."""
+    """Return the best result of searches from these points and from random ones."""
     starts = [*starts, *(coordinates.random_point(rng) for _ in range(settings.n_restarts))]
     fits = (_climb(rows, infer, coordinates, start, settings) for start in starts)
     return max(fits, key=lambda fit: fit.log_evidence)
@@ -100,18 +100,18 @@ def _climb_from(
 
 @dataclass(frozen=True, slots=True)
 class _Coordinates:
-    """A point of the search: ln a, ln θ of each group of columns, c_1, the logarithms of the gaps of c."""
+    """Coordinates of the search: ln a, ln θ of each group of columns, c_1, logarithms of the gaps of c."""
 
-    group: IntArray  # (d,) number of each column's group
+    group: IntArray  # (d,) group number of each column
     n_groups: int
     starting_cuts: FloatArray  # (r-1,) c at the start
-    lowest: FloatArray  # (p,) bounds
-    highest: FloatArray  # (p,)
-    unit: float  # of widths
+    lowest: FloatArray  # (p,) lower bounds
+    highest: FloatArray  # (p,) upper bounds
+    unit: float  # unit of widths
 
     @classmethod
     def of(cls, rows: TrainingRows, settings: ProcessSettings, group: IntArray) -> "_Coordinates":
-        """Return the coordinates of columns in these groups, numbered from 0."""
+        """Return the coordinates for these groups of columns, numbered from 0."""
         unit = 1.0 / settings.n_features
         widths = np.multiply(_WIDTHS, unit) if settings.gamma is None else np.full(2, settings.gamma)
         cuts = starting_thresholds(rows.y, rows.weight)
@@ -122,17 +122,18 @@ class _Coordinates:
             parts = np.full(n_groups, log_widths), [first_cut], np.full(len(cuts) - 1, log_gaps)
             return np.concatenate([[np.log(_AMPLITUDES[end])], *parts])
 
-        # Were all coordinates bounded, the first step of L-BFGS-B would lead to the bounds.
+        # The first threshold has no bounds: if all coordinates had, the first step of L-BFGS-B would go to
+        # the bounds.
         return cls(group, n_groups, cuts, bounds(0, -np.inf), bounds(1, np.inf), unit)
 
     def point(self, amplitude: float, scales: FloatArray, thresholds: FloatArray | None = None) -> FloatArray:
-        """Return the point of these parameters, the scales being one a group."""
+        """Return the point with these parameters, with one scale for each group."""
         cuts = self.starting_cuts if thresholds is None else thresholds / np.hypot(1.0, amplitude)
         point = np.concatenate([[np.log(amplitude)], np.log(scales), cuts[:1], np.log(np.diff(cuts))])
         return np.asarray(np.clip(point, self.lowest, self.highest))
 
     def random_point(self, rng: np.random.Generator) -> FloatArray:
-        """Return a point of random amplitude and scales."""
+        """Return a point with random amplitude and scales."""
         low, high = np.log(_RANDOM_AMPLITUDES)
         amplitude = float(np.exp(rng.uniform(low, high)))
         low, high = np.log(_RANDOM_WIDTHS)
@@ -147,7 +148,7 @@ class _Coordinates:
 
     @property
     def _ends(self) -> tuple[int, int, int]:
-        """Where the parts of a point end, but for the last."""
+        """Ends of the parts of a point, except for the last."""
         return 1, 1 + self.n_groups, 2 + self.n_groups
 
     def gradient(
@@ -157,7 +158,7 @@ class _Coordinates:
         by_log_scales: FloatArray,
         by_thresholds: FloatArray,
     ) -> FloatArray:
-        """Turn a gradient in (ln a, ln θ, b) into one in the coordinates."""
+        """Convert a gradient in (ln a, ln θ, b) to one in the coordinates."""
         covariance, thresholds = self.read(point)
         response = np.hypot(1.0, covariance.amplitude)
         by_log_response = float(by_thresholds @ thresholds)
@@ -180,7 +181,7 @@ def _climb(
     start: FloatArray,
     settings: ProcessSettings,
 ) -> ProcessFit:
-    """Raise the log evidence from a starting point, by L-BFGS within the bounds."""
+    """Maximise the log evidence from a starting point, by L-BFGS within the bounds."""
     best: ProcessFit | None = None
 
     def negative(point: FloatArray) -> tuple[float, FloatArray]:

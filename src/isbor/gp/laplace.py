@@ -1,45 +1,45 @@
 r"""Laplace's approximation for a Gaussian process with ordered labels.
 
-**The mode.** Given thresholds, the log posterior of the scores f = Kα of all rows is, up to a constant,
+**Mode.** Given thresholds, the log posterior of the scores f = Kα of all rows is, up to a constant,
 
-.. math:: \psi = \sum_i v_i \ln p_i(f_i) - \tfrac12 \alpha^\top K \alpha ,
+.. math:: \psi = \sum_i v_i \ln p_i(f_i) - \tfrac12 \alpha^\top K \alpha .
 
-concave because the noise is log-concave. Let δ and H be the slopes and curvatures of ln p (see
-`isbor.model.likelihood`), ∇ = vδ and W = diag(vH). Newton's step leads to the posterior of the factors s = W,
-ν = Wf + ∇ of `isbor.gp.process`; it is taken as far along that line as ψ rises. At the mode α = ∇.
+It is concave because the noise density is log-concave. Let δ and H be the slopes and curvatures of ln p (see
+`isbor.model.likelihood`), ∇ = vδ and W = diag(vH). A Newton step leads to the posterior with the factors
+s = W, ν = Wf + ∇ of `isbor.gp.process`; its length is chosen to maximise ψ. At the mode, α = ∇.
 
-**The evidence** is :math:`L = \psi - \tfrac12 \ln|B|`, :math:`B = I + W^{1/2} K W^{1/2}`.
+**Evidence.** :math:`L = \psi - \tfrac12 \ln|B|`, :math:`B = I + W^{1/2} K W^{1/2}`.
 
-**Its gradient.** ψ has no slope at the mode, but B depends on the mode through W, and the mode moves with the
-parameters. Let Σ = K - KRK be the posterior covariance. With
+**Gradient.** The gradient of ψ vanishes at the mode, but B depends on the mode through W, and the mode
+depends on the parameters. Let Σ = K - KRK be the posterior covariance. With
 
 .. math::
     \tau_i = \frac{\partial L}{\partial f_i} = -\tfrac12 \Sigma_{ii} \frac{\partial W_i}{\partial f_i}, \qquad
     df = (I - KR)\, dK\, \nabla, \qquad u = (I - RK)\tau,
 
-a change of K brings
+a change of K gives
 
 .. math::
     dL = \tfrac12 \nabla^\top dK\, \nabla - \tfrac12 \operatorname{tr}(R\, dK) + u^\top dK\, \nabla, \qquad
     \frac{\partial L}{\partial K} = \tfrac12 \big((\alpha + u)(\alpha + u)^\top - u u^\top - R\big)
 
-because α = ∇. A change of a row's upper threshold changes ln p by g1, its slope in f by c1, and its
-curvature; the mode follows by :math:`df = \Sigma\, d\nabla`. Since Στ = Ku,
+because α = ∇. The derivative of ln p in the upper threshold of a row is g1, that of its slope in f is c1; the
+curvature changes as well, and the mode changes by :math:`df = \Sigma\, d\nabla`. Since Στ = Ku,
 
 .. math::
     \frac{\partial L}{\partial b_k} = \sum_{i: y_i = k}
         v_i \Big(g_1 - \tfrac12 \Sigma_{ii} \frac{\partial H}{\partial b_k} + (Ku)_i\, c_1\Big) + \dots ,
 
-and likewise for the rows whose lower threshold it is. H is 1 - Var z, z the row's truncated
-normal, and Var z is a mean over z: with the third derivatives of `isbor.model.likelihood`
+and likewise for the rows of which it is the lower threshold. H is 1 - Var z, where z is the truncated normal
+variable of the row. With the third derivatives of `isbor.model.likelihood`,
 
 .. math::
     \frac{\partial H}{\partial b_k} = -\partial_f c_1, \qquad
     \frac{\partial H}{\partial b_{k-1}} = -\partial_f c_2, \qquad
     \frac{\partial H}{\partial f} = \partial_f c_1 + \partial_f c_2 .
 
-The variances come from the diagonal of :math:`B^{-1}`, which is :math:`1 - W_i \Sigma_{ii}`. That cancels for
-a row of little curvature; but there curvature has as little slope.
+The variances come from the diagonal of :math:`B^{-1}`, which is :math:`1 - W_i \Sigma_{ii}`. This cancels for
+a row with small curvature; but there the slope of the curvature is small as well.
 """
 
 from dataclasses import dataclass
@@ -54,16 +54,16 @@ from isbor.model.likelihood import Derivatives, edge_slopes, edges, ordinal_prob
 __all__ = ["laplace"]
 
 _MAX_STEPS = 100
-_DECREMENT = 1e-16  # the logarithm of |B| is off by about the square root of it
-_MAX_TRIALS = 30  # of a step's length
-_SLOPE_LEFT = 0.1  # along the line, of that at its beginning
-_NEXT_TO_NOTHING = 1e-200
+_DECREMENT = 1e-16  # Newton decrement at convergence; the error of ln|B| is about its square root
+_MAX_TRIALS = 30  # step lengths tried
+_SLOPE_LEFT = 0.1  # the line search ends at this share of the initial slope
+_TINY = 1e-200
 
 
 def laplace(
     gram: FloatArray, rows: TrainingRows, thresholds: FloatArray, start: ProcessPosterior | None = None
 ) -> Evidence:
-    """Return Laplace's approximation of the log evidence, with its gradient."""
+    """Return the approximate log evidence by Laplace's method, with its gradient."""
     cuts = edges(thresholds)
     low, high, v = cuts[rows.y], cuts[rows.y + 1], rows.weight
     mode = _find_mode(gram, low, high, v, start)
@@ -71,9 +71,9 @@ def laplace(
 
     inverse = posterior.inverse()
     shrinkage = 1.0 - np.diag(inverse)
-    # No posterior variance exceeds the prior's.
-    variance = np.minimum(shrinkage / np.maximum(posterior.precision, _NEXT_TO_NOTHING), np.diag(gram))
-    # Zero instead of infinite where there is no threshold.
+    # The posterior variance is at most the prior variance.
+    variance = np.minimum(shrinkage / np.maximum(posterior.precision, _TINY), np.diag(gram))
+    # Zero instead of infinity if there is no threshold.
     above = np.where(np.isfinite(high), high - mode.f - at.slope, 0.0)
     below = np.where(np.isfinite(low), mode.f + at.slope - low, 0.0)
     slopes = edge_slopes(at, above, below, 1.0 - at.curvature)
@@ -95,7 +95,7 @@ class _Mode:
     f: FloatArray  # (n,)
     at: Derivatives
     height: float  # ψ
-    posterior: ProcessPosterior  # of the factors at f
+    posterior: ProcessPosterior  # with the factors at f
 
 
 def _find_mode(
@@ -125,8 +125,7 @@ def _find_mode(
         decrement = float(change @ (slope - coef))
         if decrement < _DECREMENT:
             break
-        # The length of the step maximises ψ, which along a line takes O(n) to evaluate: by Newton's iteration
-        # again, or by bisection.
+        # The step length maximises ψ, which takes O(n) along a line, by Newton steps or bisection.
         pull, bend = float(coef @ change), float(direction @ change)
         step, short, long = 1.0, 0.0, 2.0
         for _ in range(_MAX_TRIALS):

@@ -1,21 +1,22 @@
-r"""Gaussian processes with ordered labels: the model, and Gaussian approximations of its posterior.
+r"""Gaussian processes with ordered labels: the model, and Gaussian approximations of the posterior.
 
-The score has a Gaussian process prior and is cut by thresholds under noise of unit variance,
+The score has a Gaussian process prior, and the score plus noise of variance 1 is cut by thresholds,
 
 .. math::
     f \sim \mathrm{GP}(0, k), \qquad k(x, x') = a^2 \exp\Big(-\sum_d \theta_d (x_d - x'_d)^2\Big), \qquad
     p(y = k \mid f) = \Psi(b_k - f) - \Psi(b_{k-1} - f) .
 
-Unit noise is a gauge: (a, b, σ) → (ca, cb, cσ) changes nothing, so the amplitude a is learned instead of σ.
+The noise variance is fixed at 1, because (a, b, σ) → (ca, cb, cσ) does not change the model. The amplitude a
+is learned instead.
 
 The posterior of the scores f at the n rows is approximated by a Gaussian: the prior times one Gaussian factor
-a row, :math:`\exp(\nu_i f_i - \tfrac12 s_i f_i^2)`. `isbor.gp.laplace` and `isbor.gp.ep`
-differ in how they choose (s, ν). With S = diag s and
+per row, :math:`\exp(\nu_i f_i - \tfrac12 s_i f_i^2)`. `isbor.gp.laplace` and `isbor.gp.ep` differ in their
+choice of (s, ν). With S = diag s and
 
 .. math:: B = I + S^{1/2} K S^{1/2}, \qquad R = S^{1/2} B^{-1} S^{1/2} = (K + S^{-1})^{-1},
 
-the posterior has mean Kα, α = ν - RKν, and covariance K - KRK. B has no eigenvalue below one, whatever K:
-equal rows, or a kernel that is all ones, make K singular and do no harm. At a new row
+the posterior has mean Kα, α = ν - RKν, and covariance K - KRK. All eigenvalues of B are at least 1, so a
+singular K (equal rows, or a constant kernel) does no harm. At a new row,
 
 .. math::
     \mu_* = k_*^\top \alpha, \qquad v_* = k_{**} - \big\|L^{-1} S^{1/2} k_*\big\|^2, \qquad B = L L^\top .
@@ -24,14 +25,15 @@ The gradient of the approximate log evidence in K is the symmetric matrix
 
 .. math:: M = \tfrac12 \big((\alpha + u)(\alpha + u)^\top - u u^\top - R\big),
 
-where u is how the mode of Laplace's approximation moves, and zero for expectation propagation. With G = M∘K,
+where u accounts for the change of the mode in Laplace's approximation and is zero for expectation
+propagation. With G = M∘K,
 
 .. math::
     \frac{\partial}{\partial \ln a} = 2 \sum_{ij} G_{ij}, \qquad
     \frac{\partial}{\partial \ln \theta_d} = -\theta_d \sum_{ij} G_{ij} (x_{id} - x_{jd})^2
     = -2 \theta_d \Big(\sum_i x_{id}^2 \sum_j G_{ij} - \sum_i x_{id} (GX)_{id}\Big),
 
-one product GX for all features. Everything takes O(n³) time and O(n²) memory.
+with one product GX for all features. All computations take O(n³) time and O(n²) memory.
 """
 
 from dataclasses import dataclass
@@ -69,7 +71,7 @@ class Covariance:
         values: FloatArray = X @ Z.T
         values *= 2.0
         values -= np.add.outer(np.einsum("ij,ij->i", X, X), np.einsum("ij,ij->i", Z, Z))
-        np.minimum(values, 0.0, out=values)  # no squared distance is negative, whatever its rounding
+        np.minimum(values, 0.0, out=values)  # rounding may make a squared distance negative
         np.exp(values, out=values)
         values *= self.amplitude**2
         return values
@@ -81,8 +83,8 @@ class Covariance:
         return values
 
     def gradient(self, X: FloatArray, gram: FloatArray, by_gram: FloatArray) -> tuple[float, FloatArray]:
-        """Turn the lower triangle of a symmetric gradient in the gram matrix into one in (ln a, ln θ)."""
-        pairs = by_gram * gram.T  # the same matrix, in the order of memory of the other
+        """Convert the lower triangle of a symmetric gradient in the Gram matrix to one in (ln a, ln θ)."""
+        pairs = by_gram * gram.T  # symmetric; transposed to the memory order of by_gram
         diagonal = np.einsum("ii->i", pairs)
         trace = float(diagonal.sum())
         diagonal[:] = 0.0  # a row has no distance to itself
@@ -95,7 +97,7 @@ class Covariance:
 class ProcessPosterior:
     """The prior of the scores of n rows times a factor exp(ν f - ½ s f²) for each."""
 
-    precision: FloatArray  # (n,) s, not negative
+    precision: FloatArray  # (n,) s, nonnegative
     linear: FloatArray  # (n,) ν
     coef: FloatArray  # (n,) α: the mean is Kα
     lower: FloatArray  # (n, n) Cholesky factor of B = I + S½ K S½
@@ -106,7 +108,7 @@ class ProcessPosterior:
         return float(np.log(np.diag(self.lower)).sum())
 
     def inverse(self) -> FloatArray:
-        """Return the lower triangle of B⁻¹, zeros above, a new array."""
+        """Return the lower triangle of B⁻¹ with zeros above, a new array."""
         inverse: FloatArray
         inverse, _ = lapack.dpotri(self.lower, lower=1)
         return inverse
@@ -118,9 +120,9 @@ class ProcessPosterior:
         return root * solution
 
     def gradient(self, inverse: FloatArray, shift: FloatArray | None = None) -> FloatArray:
-        """Return the lower triangle of the gradient M in K, zeros above; u is the shift.
+        """Return the lower triangle of the gradient M in K with zeros above; `shift` is u.
 
-        The lower triangle of B⁻¹ is overwritten.
+        `inverse`, the lower triangle of B⁻¹, is overwritten.
         """
         root = np.sqrt(self.precision)
         inverse *= root
@@ -133,12 +135,12 @@ class ProcessPosterior:
 
 
 def process_posterior(gram: FloatArray, precision: FloatArray, linear: FloatArray) -> ProcessPosterior:
-    """Return the posterior that these factors lead to."""
+    """Return the posterior with these factors."""
     root = np.sqrt(precision)
     scaled = gram * root
     scaled *= root[:, None]
     np.einsum("ii->i", scaled)[:] += 1.0
-    # The transpose of a symmetric matrix is what LAPACK takes without copying.
+    # LAPACK takes the transpose without copying; the matrix is symmetric.
     lower = cholesky(scaled.T, lower=True, overwrite_a=True, check_finite=False)
     solution = cho_solve((lower, True), root * (gram @ linear), check_finite=False)
     return ProcessPosterior(precision, linear, linear - root * solution, lower)
@@ -155,7 +157,7 @@ class Evidence:
 
 
 class Inference(Protocol):
-    """Approximates the posterior of the scores; `start` is one for similar parameters."""
+    """An approximation of the posterior of the scores; `start` is one for similar parameters."""
 
     def __call__(
         self,
@@ -165,27 +167,27 @@ class Inference(Protocol):
         start: ProcessPosterior | None = None,
         /,
     ) -> Evidence:
-        """Return the evidence of the rows' labels."""
+        """Return the evidence of the labels of the rows."""
 
 
 def sum_by_threshold(y: IntArray, by_upper: FloatArray, by_lower: FloatArray) -> FloatArray:
-    """Add up what rows contribute to the upper and to the lower threshold of their class, shape (r-1,)."""
+    """Sum the contributions of rows to the upper and to the lower threshold of their class, (r-1,)."""
     return np.asarray(np.bincount(y, by_upper)[:-1] + np.bincount(y, by_lower)[1:], dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """The fitted score: a Gaussian at every row."""
+    """The fitted latent score: a Gaussian at every row."""
 
     scaling: Scaling
     X: FloatArray  # (n, d) training rows, scaled
     covariance: Covariance
     posterior: ProcessPosterior
-    lapse: float  # share of labels that are drawn at random
+    lapse: float  # share of labels assumed to be drawn at random, ε
 
     @property
     def n_functions(self) -> int:
-        """Number of covariances that a score takes."""
+        """Number of covariances evaluated for one row."""
         return len(self.X)
 
     def latent(self, X: FloatArray) -> Latent:

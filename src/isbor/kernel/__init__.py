@@ -1,4 +1,4 @@
-"""Kernel machines: support vectors in batch and incrementally, the discriminant, and their calibration.
+"""Kernel machines: batch and incremental support vector machines, discriminant analysis, calibration.
 
-May import `isbor.prediction` and what stands below it; knows nothing of `isbor.search` and `isbor.gp`.
+May import `isbor.prediction` and the packages below it, but not `isbor.search` and `isbor.gp`.
 """

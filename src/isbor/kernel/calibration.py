@@ -1,20 +1,21 @@
-r"""Class probabilities for scores that have none: an ordered probit on cross-fitted scores.
+r"""Class probabilities for machines without them: an ordered probit on cross-fitted scores.
 
-A support vector machine or a discriminant gives a score f, no distribution. Its labels are taken to follow
+A support vector machine or a discriminant gives a score f but no distribution of the label. The labels are
+modelled by
 
 .. math:: P(y \le k) = \Psi(c_k - a f), \qquad a \ge 0,
 
-and (a, c) is the mode of the model of `isbor.inference.mode` with the score, standardised, as its only
-function and :math:`a \sim N(0, 30^2)` in these units: weak enough not to matter, unless the classes can be
-separated.
+where (a, c) is the mode of the model of `isbor.inference.mode` with the standardised score as the only
+function and the prior :math:`a \sim N(0, 30^2)`. The prior is so weak that it matters only if the classes can
+be separated.
 
-The scores must be those of rows that the machine has not seen: its own training rows lie at the margin or
-beyond because they were put there. So the rows of each class are dealt out to a few folds, and each fold is
-scored by a machine fitted to the others. A class of fewer rows than folds is held out in as many folds as
-it has rows; **the only row of a class is never held out**, nor rows without which the class would weigh next
-to nothing, since its threshold could not be learned: their score is that of the machine of all rows. Machines
-of different folds may differ by a constant, which thresholds take up; so scores are compared after the mean
-of their machine's thresholds is subtracted.
+The scores must come from machines that have not seen the rows, because training pushes rows to or beyond the
+margin. So each class is split into a few folds, and each fold is scored by a machine fitted to the others. A
+class with fewer rows than folds is held out in as many folds as it has rows. **The only row of a class is
+never held out**, nor are rows without which the class would have almost no weight, because then the threshold
+of the class could not be learned; these rows are scored by the machine fitted to all rows. The scores of
+machines of different folds may differ by a constant, which their thresholds absorb, so the mean threshold of
+each machine is subtracted from its scores.
 """
 
 from collections.abc import Callable
@@ -49,8 +50,8 @@ class Calibration:
         return Latent(self.slope * latent.mean, latent.variance, latent.noise_variance, lapse)
 
 
-class _TheScore:
-    """The score as a function of itself."""
+class _Identity:
+    """The score itself as the only basis function."""
 
     def __len__(self) -> int:
         return 1
@@ -70,14 +71,14 @@ def calibrate(score: FloatArray, y: IntArray, weight: FloatArray) -> Calibration
     standard = ((score - centre) / spread)[:, None]
     rows = TrainingRows(standard, y, weight, np.arange(len(y)))
     with Workers(1) as workers:
-        columns = streamed(rows, _TheScore())
+        columns = streamed(rows, _Identity())
         mode = find_mode(
             lambda w, b: expand(rows, columns, w, b, workers),
             np.array([_REACH**-2]),
             np.zeros(1),
             thresholds,
         )
-    if mode.weights[0] <= 0.0:  # higher scores do not go with higher labels: the score says nothing
+    if mode.weights[0] <= 0.0:  # labels do not increase with the score: ignore it
         return Calibration(0.0, thresholds)
     slope = float(mode.weights[0]) / spread
     return Calibration(slope, mode.thresholds + slope * centre)
@@ -90,9 +91,9 @@ def cross_fitted_scores(
     kernel: Kernel,
     n_folds: int,
 ) -> FloatArray:
-    """Return each row's score by a machine that has not seen it, in line with the thresholds of the whole."""
+    """Return the score of each row by a machine not trained on it, shifted to the thresholds of `whole`."""
     fold = _folds(rows, n_folds)
-    level = float(whole.thresholds.mean())
+    centre = float(whole.thresholds.mean())
     score = np.empty(len(rows))
     alone = np.flatnonzero(fold < 0)
     if len(alone):
@@ -101,12 +102,12 @@ def cross_fitted_scores(
         held_out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
         part = rows.take(rest)
         cut = fit(part)
-        score[held_out] = kernel(rows.X[held_out], part) @ cut.coef - cut.thresholds.mean() + level
+        score[held_out] = kernel(rows.X[held_out], part) @ cut.coef - cut.thresholds.mean() + centre
     return score
 
 
 def _folds(rows: TrainingRows, n_folds: int) -> IntArray:
-    """Return the fold in which each row is held out, -1 where too little of its class would be left."""
+    """Return the fold in which each row is held out, -1 if too little weight of its class would be left."""
     fold = fold_numbers(rows.y, n_folds)
     part = rows.y * n_folds + np.maximum(fold, 0)
     left = np.bincount(rows.y, rows.weight)[rows.y] - np.bincount(part, rows.weight)[part]

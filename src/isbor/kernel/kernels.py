@@ -1,4 +1,4 @@
-r"""Kernels of scaled rows, and scores that are sums of them.
+r"""Kernels of scaled rows, and scores that are weighted sums of kernels.
 
 ========  ===========================================================
 rbf       :math:`\exp(-\gamma \|x - z\|^2)`
@@ -6,8 +6,8 @@ linear    :math:`x^\top z`
 poly      :math:`(\gamma\, x^\top z + c_0)^p`
 ========  ===========================================================
 
-A precomputed kernel has no formula: its "rows" are rows of the matrix of kernel values with all training
-rows, and an anchor is one of its columns.
+For a precomputed kernel, the "rows" are rows of the matrix of kernel values with all training rows, and an
+anchor is one of its columns.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Kernel:
     def __call__(self, X: FloatArray, anchors: TrainingRows) -> FloatArray:
         """Return the kernel between scaled rows and anchors, shape (n, m)."""
         values: FloatArray
-        if len(anchors) == 0:  # a score that is constant
+        if len(anchors) == 0:  # the score is constant
             values = np.empty((len(X), 0))
         elif self.name == "rbf":
             values = rbf_kernel(X, anchors.X, self.gamma)
@@ -50,7 +50,7 @@ class Kernel:
         return values
 
     def gram(self, rows: TrainingRows) -> FloatArray:
-        """Return the kernel between all pairs of rows, symmetric but for rounding, shape (n, n)."""
+        """Return the kernel between all pairs of rows, symmetric up to rounding, shape (n, n)."""
         values = self(rows.X, rows)
         return 0.5 * (values + values.T) if self.name == "precomputed" else values
 
@@ -66,28 +66,28 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class CutScore:
-    """What a machine without probabilities learns from n rows: a sum of kernels, cut by thresholds."""
+    """A fitted machine without probabilities: a weighted sum of n kernels, cut by thresholds."""
 
-    coef: FloatArray  # (n,) of the kernels at the rows
-    thresholds: FloatArray  # (r-1,) in order
+    coef: FloatArray  # (n,) weights of the kernels at the rows
+    thresholds: FloatArray  # (r-1,) ascending
     n_iter: int
 
 
 @dataclass(frozen=True, slots=True)
 class KernelMachine:
-    """The score f(x) = Σ coef_i k(x_i, x), known exactly."""
+    """The score f(x) = Σ coef_i k(x_i, x), without uncertainty."""
 
     scaling: Scaling
     kernel: Kernel
-    anchors: TrainingRows  # (m,) rows x_i whose coefficient is not zero
+    anchors: TrainingRows  # (m,) rows x_i with a nonzero coefficient
     coef: FloatArray  # (m,)
 
     @property
     def n_functions(self) -> int:
-        """Number of kernel values a score takes."""
+        """Number of kernel values evaluated for one row."""
         return len(self.coef)
 
     def latent(self, X: FloatArray) -> Latent:
-        """Return the score at encoded rows, in units of its own."""
+        """Return the score at encoded rows, in arbitrary units."""
         f = self.kernel(self.scaling(X), self.anchors) @ self.coef
         return Latent(f, np.zeros(len(f)), np.ones(len(f)))

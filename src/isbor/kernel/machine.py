@@ -1,6 +1,6 @@
-"""An incremental support vector machine at rest: its state, its optimality conditions, what it predicts from.
+"""The state of an incremental support vector machine at an optimum, and its optimality conditions.
 
-Symbols and the three places of a variable are those of `isbor.kernel.incremental`.
+Symbols are those of `isbor.kernel.incremental`.
 """
 
 from dataclasses import dataclass, replace
@@ -29,19 +29,19 @@ __all__ = [
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 
-_DUST = 1e-10  # share of its interval below which a variable is taken to be at an end, in results
+_AT_END = 1e-10  # a variable this close to an end of its interval, as a share of it, counts as at the end
 
 
 class Gram:
-    """A kernel matrix that grows.
+    """A kernel matrix to which rows can be appended.
 
-    What somebody holds never changes: rows are written behind the last if nobody has done so before, and to a
-    copy otherwise. Room is doubled when it runs out.
+    A matrix never changes. Appended rows are written to the same buffer, after the last row, if no other
+    matrix has used that space; else to a copy. A full buffer is doubled in size.
     """
 
     def __init__(self, values: FloatArray) -> None:
         self._buffer, self._n = values, len(values)
-        self._written = [self._n]  # rows in the buffer, shared by all matrices that it holds
+        self._written = [self._n]  # rows in the buffer, shared by all matrices in it
 
     def __len__(self) -> int:
         return self._n
@@ -52,7 +52,7 @@ class Gram:
         return self._buffer[: self._n, : self._n]
 
     def append(self, cross: FloatArray, own: FloatArray) -> "Gram":
-        """Return the matrix with m more rows: their kernel with the old ones, (m, n), and with each other."""
+        """Return the matrix with m rows added: their kernel with old rows, (m, n), and with each other."""
         n, end = self._n, self._n + len(own)
         grown = Gram.__new__(Gram)
         grown._n = end
@@ -76,17 +76,17 @@ class Gram:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The optimum of n rows and J thresholds, and what is needed to go on from it."""
+    """The optimum for n rows and J thresholds, with the state needed to continue from it."""
 
     alpha: FloatArray  # (n, J)
     low: FloatArray  # (n, J) lower ends l
-    high: FloatArray  # (n, J) upper ends u; u = l: the pair of row and threshold is no constraint
+    high: FloatArray  # (n, J) upper ends u; u = l means that row and threshold have no constraint
     score: FloatArray  # (n,) f
     thresholds: FloatArray  # (J,) b, not necessarily in order
-    member_row: IntArray  # (m,) of the variables in S
-    member_threshold: IntArray  # (m,)
-    inverse: FloatArray  # (J + m, J + m) of the bordered matrix
-    n_steps: int  # of the path so far
+    member_row: IntArray  # (m,) rows of the variables in S
+    member_threshold: IntArray  # (m,) thresholds of the variables in S
+    inverse: FloatArray  # (J + m, J + m) inverse of the bordered matrix
+    n_steps: int  # steps of the path so far
 
     def __len__(self) -> int:
         return len(self.score)
@@ -99,7 +99,7 @@ class Machine:
 
 
 def empty_machine(n_thresholds: int) -> Machine:
-    """Return the machine of no rows."""
+    """Return the machine for no rows."""
     nothing, none = np.zeros((0, n_thresholds)), np.zeros(0, np.intp)
     return Machine(
         nothing, nothing, nothing, np.zeros(0), np.zeros(n_thresholds), none, none, np.eye(n_thresholds), 0
@@ -107,7 +107,7 @@ def empty_machine(n_thresholds: int) -> Machine:
 
 
 def with_thresholds(machine: Machine, places: IntArray, n_thresholds: int) -> Machine:
-    """Return the machine with further thresholds, which concern no row yet; `places` are those of its own."""
+    """Return the machine with more thresholds, still without constraints; its own ones go to `places`."""
     n_members = len(machine.member_row)
 
     def spread(matrix: FloatArray) -> FloatArray:
@@ -133,11 +133,10 @@ def with_thresholds(machine: Machine, places: IntArray, n_thresholds: int) -> Ma
 
 
 def signed_bounds(problem: MarginProblem, n_rows: int) -> tuple[FloatArray, FloatArray]:
-    """Return the intervals of all pairs of a row and a threshold: their lower and upper ends, (n, J)."""
+    """Return the intervals of all pairs of a row and a threshold: lower and upper ends, (n, J)."""
     if problem.linked:
         raise ValueError(
-            'constraints="explicit" links the thresholds, which the incremental path does not know; '
-            'choose "implicit" or "adjacent".'
+            'Incremental learning does not support constraints="explicit"; choose "implicit" or "adjacent".'
         )
     low, high = np.zeros((2, n_rows, problem.n_thresholds))
     above = problem.sign > 0.0
@@ -147,7 +146,7 @@ def signed_bounds(problem: MarginProblem, n_rows: int) -> tuple[FloatArray, Floa
 
 
 def cut_score(machine: Machine) -> CutScore:
-    """Return coefficients and thresholds, in order; the middle where a threshold is free in an interval."""
+    """Return coefficients and ordered thresholds; a threshold free in an interval is set to its middle."""
     F = machine.score[:, None] - signs(machine.high)
     lower, upper = threshold_range(F, *_can_move(machine))
     return CutScore(machine.coef, np.sort(middle(lower, upper)), machine.n_steps)
@@ -159,9 +158,9 @@ def dual_objective(machine: Machine) -> float:
 
 
 def largest_violation(machine: Machine, gram: FloatArray) -> float:
-    """Return by how much the optimality conditions are violated, computed from α and b alone.
+    """Return the largest violation of the optimality conditions, computed from α and b alone.
 
-    The largest of: g on the wrong side, an equality that does not hold, a variable outside of its interval.
+    Considered are wrong signs of g, violated equalities, and variables outside of their intervals.
     """
     if machine.alpha.size == 0:
         return 0.0
@@ -173,24 +172,24 @@ def largest_violation(machine: Machine, gram: FloatArray) -> float:
 
 
 def signs(high: FloatArray) -> FloatArray:
-    """Return s: +1 where a row belongs above the threshold, -1 below."""
+    """Return s: +1 if a row belongs above the threshold, -1 if below."""
     return np.where(high > 0.0, 1.0, -1.0)
 
 
 def _can_move(machine: Machine) -> tuple[BoolArray, BoolArray]:
-    """Return which variables are above the lower, and which below the upper, end of their interval."""
-    dust = _DUST * (machine.high - machine.low)
-    return machine.alpha > machine.low + dust, machine.alpha < machine.high - dust
+    """Return which variables are above the lower end of their interval, and which below the upper end."""
+    margin = _AT_END * (machine.high - machine.low)
+    return machine.alpha > machine.low + margin, machine.alpha < machine.high - margin
 
 
 def threshold_range(F: FloatArray, can_fall: BoolArray, can_rise: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Return L and U of `isbor.kernel.margins`, (J,) each, infinite where nothing bounds a threshold."""
+    """Return L and U of `isbor.kernel.margins`, (J,) each, infinite if a threshold is not bounded."""
     lower = np.max(np.where(can_fall, F, -np.inf), axis=0, initial=-np.inf)
     upper = np.min(np.where(can_rise, F, np.inf), axis=0, initial=np.inf)
     return lower, upper
 
 
 def middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Return the middle of intervals; the end that is finite if the other is not; zero if none is."""
+    """Return the middle of each interval; if only one end is finite, that end; if none is, zero."""
     one_end = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper, 0.0))
     return 0.5 * (one_end + np.where(np.isfinite(upper), upper, one_end))

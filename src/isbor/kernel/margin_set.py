@@ -1,18 +1,19 @@
-r"""The variables on the margin of an incremental support vector machine, and how they react to another.
+r"""The variables on the margin of an incremental support vector machine, and their response to another one.
 
-Their bordered kernel matrix
+The set stores the bordered kernel matrix of its members and its inverse,
 
 .. math:: M = \begin{pmatrix} 0 & E^\top \\ E & K_{SS} \end{pmatrix},
 
-E saying which threshold a member belongs to, and its inverse are kept. A variable with the column q in M and
-the kernel κ with itself joins by
+where E indicates the threshold of each member. When a variable with the column q in M and the kernel value κ
+with itself joins,
 
 .. math::
     M^{-1} \leftarrow \begin{pmatrix} M^{-1} & 0 \\ 0 & 0 \end{pmatrix}
     + \frac1\rho \begin{pmatrix} M^{-1}q \\ -1 \end{pmatrix} \begin{pmatrix} M^{-1}q \\ -1 \end{pmatrix}^\top,
     \qquad \rho = \kappa - q^\top M^{-1} q ,
 
-and leaves by the same in reverse. ρ is its Schur complement; zero means that it depends on the members.
+and when it leaves, the reverse. ρ is its Schur complement; it is zero if the variable depends linearly on the
+members.
 """
 
 from dataclasses import dataclass
@@ -25,31 +26,31 @@ from isbor._core.types import FloatArray, IntArray
 __all__ = ["MarginSet", "Reaction"]
 
 _EPS = float(np.finfo(float).eps)
-_DEPENDENT = 1e-12  # Schur complement, as a share of the kernel's diagonal, that counts as zero
-_REFINEMENTS = 4  # of a direction, before the inverse is computed afresh
+_DEPENDENT = 1e-12  # a Schur complement below this share of the kernel's diagonal counts as zero
+_REFINEMENTS = 4  # of a solution, before the inverse is recomputed
 
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """What happens in the bordered system when a variable moves."""
+    """The response of the bordered system to a change of one variable."""
 
-    column: FloatArray  # (J + m,) of the variable
-    solution: FloatArray  # (J + m,) matrix⁻¹ · column: -db and dα of the members as it falls by one
-    schur: float  # its own g as it rises by one, ρ
-    dependent: bool  # whether that is zero but for rounding
+    column: FloatArray  # (J + m,) column of the variable
+    solution: FloatArray  # (J + m,) matrix⁻¹ · column: -db and dα of the members if the variable falls by 1
+    schur: float  # ρ, the change of the variable's g if it rises by 1
+    dependent: bool  # whether ρ is zero up to rounding
 
 
 class MarginSet:
     """The variables on the margin, and the inverse of their bordered kernel matrix.
 
-    The matrix has a slot for each threshold, then one for each member. The slot of a threshold without
-    members stands for nothing: one on the diagonal, zero elsewhere.
+    The matrix has one slot for each threshold, then one for each member. The slot of a threshold without
+    members is decoupled: 1 on the diagonal, 0 elsewhere.
     """
 
     def __init__(self, n_thresholds: int) -> None:
         self.n_thresholds = n_thresholds
         self.size = 0
-        self.count = np.zeros(n_thresholds, np.intp)  # members of each threshold
+        self.count = np.zeros(n_thresholds, np.intp)  # number of members of each threshold
         self._row = np.zeros(0, np.intp)
         self._threshold = np.zeros(0, np.intp)
         self._kernel = np.zeros((0, 0))
@@ -60,7 +61,7 @@ class MarginSet:
     def restore(
         cls, n_thresholds: int, row: IntArray, threshold: IntArray, inverse: FloatArray, gram: FloatArray
     ) -> Self:
-        """Return the set with these members; `gram` holds the kernel of all rows so far."""
+        """Return the set with these members; `gram` is the kernel matrix of all rows so far."""
         restored = cls(n_thresholds)
         restored._reserve(len(row), len(gram))
         restored.size = size = len(row)
@@ -86,7 +87,7 @@ class MarginSet:
 
     @property
     def number(self) -> IntArray:
-        """Numbers of the members among all variables, row by row, (m,)."""
+        """Flat indices of the members among all variables, (m,)."""
         return self.row * self.n_thresholds + self.threshold
 
     @property
@@ -96,15 +97,15 @@ class MarginSet:
 
     @property
     def inverse(self) -> FloatArray:
-        """Its inverse."""
+        """The inverse of the bordered matrix."""
         return self._inverse[: self.n_thresholds + self.size, : self.n_thresholds + self.size]
 
     def kernel(self, n_rows: int) -> FloatArray:
-        """Return the kernel of members and rows, (m, n)."""
+        """Return the kernel between members and rows, (m, n)."""
         return self._kernel[: self.size, :n_rows]
 
     def see_row(self, row: int, kernel: FloatArray) -> None:
-        """Take note of a new row, whose kernel with all rows up to itself is given."""
+        """Store the kernel between the members and a new row, given that of the row with all rows so far."""
         self._reserve(self.size, row + 1)
         self._kernel[: self.size, row] = kernel[self.row]
 
@@ -116,21 +117,21 @@ class MarginSet:
         return column
 
     def reaction(self, row: int, threshold: int, row_kernel: FloatArray, negligible: float) -> Reaction:
-        """Return how the members react to a variable, given its kernel with all rows so far.
+        """Return the reaction of the members to a variable, given its kernel with all rows so far.
 
-        A Schur complement that is `negligible`, or no more than rounding, counts as zero. But the first
-        member of a threshold depends on no other.
+        A Schur complement that is at most `negligible`, or a rounding error, counts as zero. The first member
+        of a threshold never depends on others.
         """
         column, own = self.column(row_kernel, threshold), float(row_kernel[row])
         solution = self.solve(column)
         schur = own - float(column @ solution)
-        # ρ is the square of a difference of vectors; their squares are rounded.
+        # ρ is the squared length of a difference of vectors, whose own squared lengths are rounded.
         unit = own + float(np.diagonal(self.matrix)[self.n_thresholds :] @ solution[self.n_thresholds :] ** 2)
         dependent = self.count[threshold] > 0 and schur <= max(_DEPENDENT * unit, negligible)
         return Reaction(column, solution, schur, bool(dependent))
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """Return matrix⁻¹ · right, refined to the accuracy of the residual."""
+        """Return matrix⁻¹ · right, refined until the residual is at the level of rounding."""
         matrix = self.matrix
         largest = float(np.diagonal(matrix).max(initial=1.0))
         for fresh in (False, True):
@@ -146,7 +147,7 @@ class MarginSet:
         return solution
 
     def add(self, row: int, threshold: int, row_kernel: FloatArray, reaction: Reaction) -> None:
-        """Take a variable in that does not depend on the members; `reaction` is theirs to it."""
+        """Add a variable that does not depend on the members; `reaction` is that of the members to it."""
         column, solution, schur = reaction.column, reaction.solution, reaction.schur
         first = self.count[threshold] == 0
         end = self.n_thresholds + self.size
@@ -158,7 +159,7 @@ class MarginSet:
         matrix, inverse = self.matrix, self.inverse
         matrix[end, :end] = matrix[:end, end] = column
         matrix[end, end] = row_kernel[row]
-        if first:  # the threshold takes its place in the matrix as well: two rows and columns at once
+        if first:  # the slot of the threshold is coupled as well: two rows and columns change
             matrix[threshold, threshold] = 0.0
             matrix[threshold, end] = matrix[end, threshold] = 1.0
             inverse[end, :] = inverse[:, end] = 0.0
@@ -172,7 +173,7 @@ class MarginSet:
             inverse[end, end] = 1.0 / schur
 
     def remove(self, position: int) -> None:
-        """Let the member at a position go; the last one takes its place."""
+        """Remove the member at a position; the last member takes its place."""
         threshold = int(self._threshold[position])
         slot, last = self.n_thresholds + position, self.n_thresholds + self.size - 1
         matrix, inverse = self.matrix, self.inverse
@@ -196,17 +197,14 @@ class MarginSet:
         self.inverse[:] = 0.5 * (inverse + inverse.T)
 
     def _reserve(self, size: int, n_rows: int) -> None:
-        """Make room for members and rows."""
-        have, columns = self._kernel.shape
-        if size <= have and n_rows <= columns:
+        """Allocate space for `size` members and `n_rows` rows."""
+        old_size, old_rows = self._kernel.shape
+        if size <= old_size and n_rows <= old_rows:
             return
-        more = have if size <= have else max(2 * have, size, 16)
-        wide = columns if n_rows <= columns else max(2 * columns, n_rows, 64)
-        self._kernel = np.pad(self._kernel, ((0, more - have), (0, wide - columns)))
-        if more > have:
-            self._row, self._threshold = (
-                np.pad(old, (0, more - have)) for old in (self._row, self._threshold)
-            )
-            self._matrix, self._inverse = (
-                np.pad(old, (0, more - have)) for old in (self._matrix, self._inverse)
-            )
+        new_size = old_size if size <= old_size else max(2 * old_size, size, 16)
+        new_rows = old_rows if n_rows <= old_rows else max(2 * old_rows, n_rows, 64)
+        self._kernel = np.pad(self._kernel, ((0, new_size - old_size), (0, new_rows - old_rows)))
+        if new_size > old_size:
+            growth = 0, new_size - old_size
+            self._row, self._threshold = (np.pad(old, growth) for old in (self._row, self._threshold))
+            self._matrix, self._inverse = (np.pad(old, growth) for old in (self._matrix, self._inverse))

@@ -1,29 +1,31 @@
-r"""Ordinal metrics and scorers, on ranks.
+r"""Metrics for ordered classes, and scorers for scikit-learn.
 
-A label counts by its rank, its place 0 < 1 < … < r−1 in the order of the classes, never by its value: any
-strictly increasing relabelling leaves every metric here as it was. All metrics take
+All metrics use the ranks of the labels, their positions 0 < 1 < … < r−1 in the order of the classes, not
+their values. A strictly increasing relabelling does not change them. Their common parameters are
 
-``y_true``, ``y_pred``
-    Labels, shape (n,): numbers, booleans, strings, or an ordered categorical (pandas) or ``Enum`` (polars).
-``y_proba``
-    Probabilities, shape (n, r), columns in the order of the classes, each row summing to 1.
-``labels``
-    The classes, lowest first. By default the order that `y_true` carries if it is an ordered categorical,
-    else the numbers that occur in `y_true` or `y_pred`, ascending. A level that occurs in neither is then not
-    counted: from 1 to 3 is one step unless ``labels=[1, 2, 3]`` says otherwise. Strings need `labels`.
-    Probabilities need them too, unless the order found in `y_true` has a class for every column.
-``sample_weight``
-    Weights, shape (n,), zero or positive: weight 2 counts as the row twice, weight 0 as no row.
+``y_true``, ``y_pred`` : array-like of shape (n,)
+    True and predicted labels: numbers, booleans, strings, an ordered categorical (pandas) or an ``Enum``
+    (polars).
+``y_proba`` : array-like of shape (n, r)
+    Predicted probabilities, with columns in the order of the classes. Each row sums to 1.
+``labels`` : sequence of labels, default=None
+    All classes, lowest first. By default, the order of `y_true` if it is an ordered categorical, else the
+    numbers that occur in `y_true` or `y_pred`, ascending. A class that does not occur is then not counted:
+    the distance from 1 to 3 is one, unless 2 occurs or ``labels=[1, 2, 3]``. Strings need `labels`. So do
+    probabilities, unless every class occurs in `y_true`.
+``sample_weight`` : array-like of shape (n,), default=None
+    Nonnegative weights. A row of weight 2 counts as two equal rows, a row of weight 0 is ignored. None means
+    weight 1 for all rows.
 
 With :math:`t_i` and :math:`p_i` the ranks of row :math:`i` in `y_true` and `y_pred`, and :math:`F_{ik}` the
-probability given to the classes up to :math:`k`,
+predicted probability of the classes up to :math:`k`,
 
 .. math::
 
     \text{MAE} &= \operatorname{mean}_i |t_i - p_i| \\
     \text{RPS} &= \operatorname{mean}_i \frac1{r-1} \sum_{k=0}^{r-2} \big(F_{ik} - 1[t_i \le k]\big)^2
 
-The scorers of `get_scorer` serve as ``scoring=`` in scikit-learn's model selection.
+`get_scorer` returns scorers for the parameter ``scoring`` of scikit-learn's model selection.
 """
 
 from isbor.metrics.measures import (

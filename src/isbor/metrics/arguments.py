@@ -1,4 +1,4 @@
-"""What the metrics are given: labels as ranks, probabilities and weights, checked."""
+"""Validation of the arguments of metrics: labels as ranks, probabilities, weights."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,12 +15,12 @@ __all__ = ["Order", "Ranked", "ranks", "read_forecast", "read_labels", "union_or
 
 Order: TypeAlias = Sequence[Any] | LabelArray
 
-_SUM_TOLERANCE = 1e-4  # of a row of probabilities: loose enough for single precision
+_SUM_TOLERANCE = 1e-4  # on the sum of a row of probabilities; large enough for single precision
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Truth and prediction as ranks."""
+    """True and predicted labels as ranks."""
 
     true: IntArray  # (n,)
     pred: IntArray  # (n,)
@@ -29,7 +29,7 @@ class Ranked:
 
     @property
     def distance(self) -> IntArray:
-        """Return how many classes apart truth and prediction are, (n,)."""
+        """Distances between true and predicted labels, in ranks, (n,)."""
         distance: IntArray = np.abs(self.true - self.pred)
         return distance
 
@@ -37,7 +37,7 @@ class Ranked:
 def read_labels(
     y_true: object, y_pred: object, labels: Order | None, sample_weight: ArrayLike | None
 ) -> Ranked:
-    """Return truth, prediction and weights, checked."""
+    """Check true labels, predicted labels and weights, and return the ranks."""
     order = _own_order(y_true) if labels is None else labels
     if labels is None:
         with _argument("y_pred"):
@@ -45,8 +45,8 @@ def read_labels(
     true, pred = ranks(y_true, order, "y_true"), ranks(y_pred, order, "y_pred")
     if len(true) != len(pred):
         raise ValueError(
-            f"y_true holds {len(true)} label(s) and y_pred {len(pred)}; as many are needed. "
-            "Pass the truth and the prediction of the same rows."
+            f"y_true holds {len(true)} label(s) and y_pred {len(pred)}; the numbers must be equal. "
+            "Pass true and predicted labels of the same rows."
         )
     return Ranked(true, pred, _weights(sample_weight, len(true)), len(order))
 
@@ -54,22 +54,22 @@ def read_labels(
 def read_forecast(
     y_true: object, y_proba: ArrayLike, labels: Order | None, sample_weight: ArrayLike | None
 ) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return the ranks of the truth, the probabilities and the weights, checked."""
+    """Check true labels, probabilities and weights; return the ranks, the probabilities and the weights."""
     order = _own_order(y_true) if labels is None else labels
     true = ranks(y_true, order, "y_true")
     proba = np.asarray(y_proba, dtype=np.float64)
     if proba.shape != (len(true), len(order)):
         raise ValueError(
             f"y_proba has shape {proba.shape}; for {len(true)} row(s) and the {len(order)} classes "
-            f"{np.asarray(order).tolist()}, {(len(true), len(order))} is needed. Give the classes of all "
+            f"{np.asarray(order).tolist()}, {(len(true), len(order))} is needed. Pass the classes of all "
             "columns, lowest first, as labels= (for example the estimator's classes_)."
         )
     # Written so that NaN fails it.
     if not (proba.min() >= -_SUM_TOLERANCE and np.all(np.abs(proba.sum(axis=1) - 1) <= _SUM_TOLERANCE)):
         raise ValueError(
             f"y_proba has entries from {proba.min():.3g} and rows that sum to between "
-            f"{proba.sum(axis=1).min():.6g} and {proba.sum(axis=1).max():.6g}; probabilities, none negative "
-            "and each row summing to 1, are needed. Pass the output of predict_proba."
+            f"{proba.sum(axis=1).min():.6g} and {proba.sum(axis=1).max():.6g}; nonnegative probabilities are "
+            "needed, and each row must sum to 1. Pass the output of predict_proba."
         )
     return true, proba, _weights(sample_weight, len(true))
 
@@ -80,22 +80,22 @@ def _own_order(y_true: object) -> Order:
 
 
 def union_order(classes: Order, y: object) -> LabelArray:
-    """Return the order of `classes` and the labels of y together."""
+    """Return the order of `classes` together with the labels of y."""
     order = ordered_union(classes, y)
     if len(order) > len(classes):
-        encode_labels(y)  # only numbers can have joined: this refuses fractions, which are no classes
+        encode_labels(y)  # only numbers can be new; this refuses fractions, which are not classes
     return order
 
 
 def ranks(y: object, order: Order, name: str) -> IntArray:
-    """Return the ranks of labels in an order; errors say which argument they are about."""
+    """Return the ranks of labels in an order; errors name the argument."""
     with _argument(name):
         return rank_labels(y, order)
 
 
 @contextmanager
 def _argument(name: str) -> Iterator[None]:
-    """Say in errors about labels what this module calls the arguments."""
+    """Add the names that the metrics use for the arguments to errors about labels."""
     try:
         yield
     except ValueError as error:
@@ -106,15 +106,15 @@ def _weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:
     """Return the weights as an array, ones by default."""
     if sample_weight is None:
         return np.ones(n)
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    weight: FloatArray = np.ma.filled(np.ma.asarray(sample_weight, dtype=np.float64), np.nan)
     if weight.shape != (n,):
         raise ValueError(
-            f"sample_weight has shape {weight.shape}; {(n,)} is needed. Pass one weight a row, or None."
+            f"sample_weight has shape {weight.shape}; {(n,)} is needed. Pass one weight per row, or None."
         )
     # Written so that NaN fails it.
     if not (weight.min() >= 0 and 0 < weight.sum() < np.inf):
         raise ValueError(
-            f"sample_weight has minimum {weight.min():.3g} and sum {weight.sum():.3g}; finite weights, none "
-            "negative and not all zero, are needed."
+            f"sample_weight has minimum {weight.min():.3g} and sum {weight.sum():.3g}; finite, nonnegative "
+            "weights are needed, and at least one must be positive."
         )
     return weight

@@ -1,4 +1,4 @@
-"""The metrics themselves; the package's docstring says what they have in common."""
+"""The metrics. Their common parameters are described in `isbor.metrics`."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,11 +24,13 @@ __all__ = [
 def mean_absolute_error(
     y_true: object, y_pred: object, *, labels: Order | None = None, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return the mean distance, in ranks, between truth and prediction.
+    """Return the mean absolute difference between the ranks of true and predicted labels.
+
+    The parameters are described in `isbor.metrics`.
 
     Examples
     --------
-    >>> mean_absolute_error([1, 2, 10], [1, 10, 10])  # from 2 to 10 is one class
+    >>> mean_absolute_error([1, 2, 10], [1, 10, 10])  # 2 and 10 are adjacent classes
     0.3333333333333333
     >>> mean_absolute_error(["low", "high"], ["high", "high"], labels=["low", "mid", "high"])
     1.0
@@ -40,7 +42,9 @@ def mean_absolute_error(
 def mean_squared_error(
     y_true: object, y_pred: object, *, labels: Order | None = None, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return the mean squared distance, in ranks, between truth and prediction.
+    """Return the mean squared difference between the ranks of true and predicted labels.
+
+    The parameters are described in `isbor.metrics`.
 
     Examples
     --------
@@ -56,6 +60,8 @@ def mean_zero_one_error(
 ) -> float:
     """Return the share of wrong predictions.
 
+    The parameters are described in `isbor.metrics`.
+
     Examples
     --------
     >>> mean_zero_one_error([1, 2, 3, 3], [3, 2, 3, 3])
@@ -68,7 +74,9 @@ def mean_zero_one_error(
 def accuracy(
     y_true: object, y_pred: object, *, labels: Order | None = None, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return the share of right predictions.
+    """Return the share of correct predictions.
+
+    The parameters are described in `isbor.metrics`.
 
     Examples
     --------
@@ -82,9 +90,10 @@ def accuracy(
 def average_mae(
     y_true: object, y_pred: object, *, labels: Order | None = None, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return the mean, over the classes present in `y_true`, of each class's mean absolute error.
+    """Return the mean over classes of the mean absolute error within each class of `y_true`.
 
-    Every class counts alike, however few its rows.
+    Every class has the same weight, however few rows it has. The parameters are described in
+    `isbor.metrics`.
 
     Examples
     --------
@@ -97,7 +106,9 @@ def average_mae(
 def maximum_mae(
     y_true: object, y_pred: object, *, labels: Order | None = None, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return the mean absolute error of the class, among those present in `y_true`, where it is largest.
+    """Return the largest mean absolute error within a class of `y_true`.
+
+    The parameters are described in `isbor.metrics`.
 
     Examples
     --------
@@ -110,10 +121,10 @@ def maximum_mae(
 def quadratic_weighted_kappa(
     y_true: object, y_pred: object, *, labels: Order | None = None, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return Cohen's kappa with squared rank distances: 1 is full agreement, 0 that of chance.
+    """Return Cohen's kappa with quadratic weights: 1 for full agreement, 0 for agreement by chance.
 
-    When truth and prediction are one and the same class throughout, chance agrees fully too and kappa is 0/0.
-    It is 1.0 then, as for any other perfect prediction.
+    If all true and predicted labels are the same class, kappa is 0/0; the result is then 1.0, as for any
+    other perfect prediction. The parameters are described in `isbor.metrics`.
 
     Examples
     --------
@@ -142,16 +153,18 @@ def kendall_tau(
 ) -> float:
     r"""Return Kendall's rank correlation :math:`\tau_b`, between −1 and 1.
 
-    Where `y_true` or `y_pred` is constant there is nothing to correlate, and the result is 0.0.
+    If `y_true` or `y_pred` is constant, the result is 0.0. The parameters are described in `isbor.metrics`.
 
     Notes
     -----
-    With :math:`C_{ij}` the weight of truth i with prediction j, :math:`a, b` its margins, :math:`W` its sum,
+    With :math:`C_{ij}` the weight of rows with true rank i and predicted rank j, :math:`a, b` the row and
+    column sums of C, and :math:`W` its total,
 
     .. math:: \tau_b = \frac{2(P - Q)}{\sqrt{(W^2 - \sum_i a_i^2)(W^2 - \sum_j b_j^2)}}, \qquad
               P = \sum_{i<k,\,j<l} C_{ij} C_{kl}
 
-    and :math:`Q` the same with :math:`j > l`. Taken from the table, it costs n + r² and extends to weights.
+    and :math:`Q` the same with :math:`j > l`. Computed from this table, it takes O(n + r²) time and allows
+    weights.
 
     Examples
     --------
@@ -165,7 +178,7 @@ def kendall_tau(
     ranked = read_labels(y_true, y_pred, labels, sample_weight)
     table = np.zeros((ranked.n_classes, ranked.n_classes))
     np.add.at(table, (ranked.true, ranked.pred), ranked.weight)
-    # W² − Σa² written as Σ a (W − a), which cannot come out negative
+    # W² − Σa² written as Σ a (W − a), which cannot become negative by rounding
     untied = [float(margin @ (margin.sum() - margin)) for margin in (table.sum(axis=1), table.sum(axis=0))]
     if min(untied) == 0:
         return 0.0
@@ -176,10 +189,11 @@ def kendall_tau(
 def ranked_probability_score(
     y_true: object, y_proba: ArrayLike, *, labels: Order | None = None, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return the mean squared error of the cumulative probabilities, between 0 (best) and 1.
+    """Return the ranked probability score: the mean squared error of cumulative probabilities.
 
-    The sum over the r − 1 cuts between classes is divided by r − 1. Probability far from the true class costs
-    more than probability next to it.
+    It is between 0 (best) and 1: the sum over the r − 1 boundaries between classes is divided by r − 1.
+    Probability far from the true class counts more than probability next to it. The parameters are described
+    in `isbor.metrics`.
 
     Examples
     --------
@@ -192,20 +206,21 @@ def ranked_probability_score(
     1.0
     """
     true, proba, weight = read_forecast(y_true, y_proba, labels, sample_weight)
-    cuts = proba.shape[1] - 1
-    below = true[:, np.newaxis] <= np.arange(cuts)
+    n_boundaries = proba.shape[1] - 1
+    below = true[:, np.newaxis] <= np.arange(n_boundaries)
     squares: FloatArray = (proba.cumsum(axis=1)[:, :-1] - below) ** 2
-    per_row: FloatArray = squares.sum(axis=1) / max(cuts, 1)  # a single class is certain: no cuts, no error
+    per_row: FloatArray = squares.sum(axis=1) / max(n_boundaries, 1)  # zero if there is a single class
     return _mean(per_row, weight)
 
 
 def log_loss(
     y_true: object, y_proba: ArrayLike, *, labels: Order | None = None, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return the mean of minus the natural logarithm of the probability given to the true class.
+    """Return the mean negative natural logarithm of the predicted probability of the true class.
 
-    A probability below the smallest normal double, 2.2e-308, counts as that: a row that was held impossible
-    costs 708.4, large but finite. Nothing else is clipped.
+    Probabilities below the smallest normal float64, 2.2e-308, are replaced by it, so that a probability of
+    zero gives a large but finite loss of 708.4. Nothing else is clipped. The parameters are described in
+    `isbor.metrics`.
 
     Examples
     --------
@@ -222,13 +237,13 @@ def _mean(values: FloatArray | IntArray | NDArray[np.bool_], weight: FloatArray)
 
 
 def _mae_by_class(ranked: Ranked) -> FloatArray:
-    """Return the mean absolute error of each class with weight in y_true, lowest class first."""
+    """Return the mean absolute error of each class of y_true with positive weight, lowest class first."""
     total = np.bincount(ranked.true, weights=ranked.weight)
     error = np.bincount(ranked.true, weights=ranked.weight * ranked.distance)
     return error[total > 0] / total[total > 0]
 
 
 def _concordant_weight(table: FloatArray) -> float:
-    """Return the weight of the pairs of cells of which one has both the higher row and the higher column."""
-    beyond = table[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]  # weight at or beyond (i, j)
+    """Return the total weight of pairs of entries of which one has both the higher row and column."""
+    beyond = table[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]  # total weight at or beyond (i, j)
     return float(np.sum(table[:-1, :-1] * beyond[1:, 1:]))

@@ -29,11 +29,11 @@ __all__ = ["OrdinalScorer", "get_scorer", "scorer_names"]
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """How a scorer's name is to be read."""
+    """The metric of a scorer."""
 
     metric: Callable[..., float]
     sign: int  # −1 for errors, so that greater is better
-    response: str  # the estimator's method that the metric judges
+    response: str  # method of the estimator that the metric evaluates
 
 
 _ENTRIES = {
@@ -52,10 +52,11 @@ _ENTRIES = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OrdinalScorer:
-    """A metric as scikit-learn's ``scoring=``: a callable, greater is better. Made by `get_scorer`.
+    """A scorer for scikit-learn's parameter ``scoring``; greater is better. Created by `get_scorer`.
 
-    Not scikit-learn's ``make_scorer``: that hides the estimator from the metric, and its ``classes_`` are
-    needed to rank labels and to place the columns of ``predict_proba`` when a fold lacks a class.
+    scikit-learn's ``make_scorer`` would not do: it does not pass the estimator to the metric. The estimator's
+    ``classes_`` are needed to rank labels, and to assign the columns of ``predict_proba`` to classes if a
+    class is missing from a fold.
     """
 
     name: str
@@ -73,7 +74,7 @@ class OrdinalScorer:
 
     @property
     def response(self) -> str:
-        """The estimator's method that the metric judges: "predict" or "predict_proba"."""
+        """The method of the estimator that the metric evaluates: "predict" or "predict_proba"."""
         return _ENTRIES[self.name].response
 
     def __repr__(self) -> str:
@@ -84,24 +85,24 @@ class OrdinalScorer:
 
 
 def get_scorer(name: str, *, labels: Order | None = None) -> OrdinalScorer:
-    """Return a scorer for ``scoring=`` in scikit-learn's model selection, by its name.
+    """Return a scorer for the parameter ``scoring`` of scikit-learn's model selection.
 
-    Greater is better: errors are negated. The ranks are right when a fold lacks a class. The order is that of
-    the fitted ``classes_``, joined by the labels of the rows to be scored; a class that the estimator never
-    saw has probability 0, which the log loss counts as the smallest positive double (see `log_loss`).
+    Greater is better: errors are negated. Ranks are correct even if a class is missing from a fold: the order
+    is that of the fitted ``classes_`` together with the labels of the rows to be scored. A class that the
+    estimator has not seen has probability 0 (see `log_loss`).
 
     Parameters
     ----------
     name : str
         One of `scorer_names`.
-    labels : sequence, optional
-        All classes, lowest first. Needed where strings meet a classifier that sorts its ``classes_``
-        alphabetically, as scikit-learn's do, unless y is an ordered categorical, whose order is taken.
+    labels : sequence of labels, default=None
+        All classes, lowest first. Needed if labels are strings and the classifier sorts its ``classes_``
+        alphabetically, as those of scikit-learn do, unless y is an ordered categorical.
 
     Returns
     -------
     OrdinalScorer
-        Callable as ``scorer(estimator, X, y, sample_weight=None)``.
+        Called as ``scorer(estimator, X, y, sample_weight=None)``.
 
     Examples
     --------
@@ -123,7 +124,7 @@ def get_scorer(name: str, *, labels: Order | None = None) -> OrdinalScorer:
 
 
 def scorer_names() -> list[str]:
-    """Return the names that `get_scorer` knows.
+    """Return the names of all scorers, see `get_scorer`.
 
     Examples
     --------
@@ -138,15 +139,15 @@ def _fitted_classes(estimator: Any) -> LabelArray:
     if classes is None:
         raise TypeError(
             f"{type(estimator).__name__} has no classes_; a fitted classifier is needed. Fit it first, or "
-            "give the scorer a classifier instead of a regressor."
+            "use a classifier instead of a regressor."
         )
     return np.asarray(classes)
 
 
 def _scoring_order(classes: LabelArray, y: object) -> LabelArray:
-    """Return the order of the estimator's classes and the labels of y together."""
+    """Return the order of the estimator's classes together with the labels of y."""
     if classes.dtype.kind in "OUT":
-        # Most classifiers sort strings alphabetically; an ordered categorical knows better.
+        # Most classifiers sort strings alphabetically; the order of an ordered categorical is better.
         try:
             return ordered_union(encode_labels(y).classes, classes)
         except ValueError:  # plain strings, or an order that lacks a class of the estimator
@@ -155,7 +156,7 @@ def _scoring_order(classes: LabelArray, y: object) -> LabelArray:
 
 
 def _spread(proba: FloatArray, classes: LabelArray, order: LabelArray) -> FloatArray:
-    """Return the columns of `classes` in their places in `order`, zeros for the other places."""
+    """Return the columns of `classes` at their positions in `order`, with zeros elsewhere."""
     spread = np.zeros((len(proba), len(order)))
     spread[:, ranks(classes, order, "the estimator's classes_")] = proba
     return spread

@@ -21,7 +21,7 @@ from isbor._core.types import FloatArray
 from isbor.model.latent import Latent
 from isbor.model.likelihood import edges, ordinal_probit
 
-__all__ = ["class_probabilities", "credible_bands", "lapse_after", "log_class_probabilities"]
+__all__ = ["class_probabilities", "credible_intervals", "lapse_after", "log_class_probabilities"]
 
 
 def lapse_after(total_weight: float) -> float:
@@ -54,14 +54,16 @@ def log_class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArra
     return log_p
 
 
-def credible_bands(latent: Latent, thresholds: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+def credible_intervals(
+    latent: Latent, thresholds: FloatArray, coverage: float
+) -> tuple[FloatArray, FloatArray]:
     """Return the central credible interval of each class probability, two arrays of shape (n, r).
 
     P(y = k | f) is uncertain because f is. For the two end classes it is monotone in f; for the others it
     decreases with the distance of f from the middle between the two thresholds. So its quantiles are its
     values at quantiles of f, or of this distance.
     """
-    tail = 0.5 - 0.5 * level
+    tail = 0.5 - 0.5 * coverage
     unit = np.sqrt(latent.noise_variance)[:, None]
     mean, spread, cuts = (
         latent.mean[:, None] / unit,
@@ -70,7 +72,7 @@ def credible_bands(latent: Latent, thresholds: FloatArray, level: float) -> tupl
     )
     middle = 0.5 * (cuts[:, 1:] + cuts[:, :-1])
     half = 0.5 * np.diff(cuts)
-    bands = []
+    limits = []
     for share in (tail, 1.0 - tail):
         # The lowest class is likely if the score is low, an inner class if the distance is small.
         low = mean + spread * ndtri(1.0 - share)
@@ -78,8 +80,8 @@ def credible_bands(latent: Latent, thresholds: FloatArray, level: float) -> tupl
         far = _distance_quantile(mean - middle, spread, 1.0 - share)
         ends = ndtr(cuts[:, :1] - low), ndtr(high - cuts[:, -1:])
         inner = ndtr(half - far) - ndtr(-half - far)
-        bands.append(_with_lapses(np.hstack([ends[0], inner, ends[1]]), latent.lapse))
-    return bands[0], bands[1]
+        limits.append(_with_lapses(np.hstack([ends[0], inner, ends[1]]), latent.lapse))
+    return limits[0], limits[1]
 
 
 def _with_lapses(probabilities: FloatArray, lapse: float) -> FloatArray:

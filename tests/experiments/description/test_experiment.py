@@ -33,6 +33,10 @@ def experiment(**changes):
     return Experiment("e", "E", **facts)
 
 
+def checked(**changes):
+    return lambda: experiment(**{"tasks": (SADDLE,), **changes}).check()
+
+
 def with_model(**changes):
     return replace(JOB, model=replace(MODEL, **changes))
 
@@ -128,49 +132,37 @@ def test_what_was_tuned_is_said_of_each_model():
     ("make", "message"),
     [
         (lambda: experiment(models=()), "The experiment 'e' has no model; name at least one"),
-        (lambda: experiment(tasks=()), "The experiment 'e' has no data set"),
         (lambda: experiment(models=(MODEL, MODEL)), "The model 'mine' is listed twice"),
-        (lambda: experiment(tasks=(TASK, SADDLE, TASK)), "The data set 'swd' is listed twice"),
         (lambda: experiment(models=(MODEL, replace(MODEL, name="other"))), "have the title 'Mine'"),
         (lambda: replace(experiment(), name="a/b"), "name is 'a/b', .* use letters, digits, dots"),
         (lambda: experiment(splits=0), "splits is 0; at least 1 is needed"),
         (lambda: experiment(seed=-1), "The seed is -1; an integer from 0 to 4,294,957,295"),
-        (lambda: experiment(seed=2**32), "The seed is 4294967296"),
         (lambda: experiment().only(["svor"]), "There is no model 'svor' here; choose from mine, isbor"),
-        (lambda: experiment().only(None, ["bs"]), "no data set 'bs' here; choose from swd, saddle"),
-        (lambda: experiment().only([]), "has no model"),
         (lambda: Limits(seconds=math.nan), "The time limit is nan s; it must be positive"),
-        (lambda: Limits(memory=-1.0), "The memory limit is -1.0 GB; it must be positive"),
         (lambda: Search(folds=1), re.escape("The search has 1 fold(s); at least 2 are needed")),
         (lambda: Search(give_up=0.0), "give_up is 0.0; a positive number of standard errors .* or inf"),
-        (lambda: Search(folds=5, rows_at_most=4), "5 folds and at most 4 .* at least as many rows as folds"),
         (lambda: BenchmarkData("iris"), "There is no data set 'iris'. Choose from saddle, bs, swd"),
+        # Noticed before any work.
+        (checked(models=(replace(MODEL, estimator="isbor:Nothing"),)), "'isbor:Nothing' cannot be imported"),
+        (checked(models=(replace(MODEL, searched_by="no:SVOR"),)), "'no:SVOR' cannot be imported"),
+        (checked(models=(replace(MODEL, parameters={"c": 1.0}),)), "'isbor:SVOR' has no parameter 'c'"),
+        (checked(models=(replace(MODEL, grid={"c": (1.0,)}),)), "'isbor:SVOR' has no parameter 'c'"),
+        (checked(models=(replace(MODEL, search_parameters={"c": 1}),)), "'isbor:SVOR' has no parameter 'c'"),
+        (
+            checked(variants={("saddle", "mine"): replace(MODEL, parameters={"depth": 3})}),
+            "'isbor:SVOR' has no parameter 'depth'",
+        ),
+        (checked(search=Search(scoring="maee")), "There is no scorer 'maee'. Did you mean 'mae'"),
+        (
+            checked(models=(CATALOGUE["kdlor"],), search=Search(scoring="rps")),
+            "scoring='rps' needs probabilities, which KDLOR does not have during the search",
+        ),
+        (checked(tasks=(replace(SADDLE, scheme=Holdout(300)),)), "300 rows, of which 300 should train"),
     ],
 )  # fmt: skip
 def test_a_description_that_makes_no_sense_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"models": (replace(MODEL, estimator="isbor:Nothing"),)}, "'isbor:Nothing' cannot be imported"),
-        ({"models": (replace(MODEL, searched_by="nowhere:SVOR"),)}, "'nowhere:SVOR' cannot be imported"),
-        ({"models": (replace(MODEL, parameters={"c": 1.0}),)}, "'isbor:SVOR' has no parameter 'c'"),
-        ({"models": (replace(MODEL, grid={"c": (1.0,)}),)}, "'isbor:SVOR' has no parameter 'c'"),
-        ({"models": (replace(MODEL, search_parameters={"c": 1}),)}, "'isbor:SVOR' has no parameter 'c'"),
-        ({"search": Search(scoring="maee")}, "There is no scorer 'maee'. Did you mean 'mae'"),
-        (
-            {"models": (CATALOGUE["kdlor"],), "search": Search(scoring="rps")},
-            "scoring='rps' needs probabilities, which KDLOR does not have during the search",
-        ),
-        ({"tasks": (replace(SADDLE, scheme=Holdout(300)),)}, "300 rows, of which 300 should train"),
-    ],
-)  # fmt: skip
-def test_a_job_that_could_not_start_is_noticed_before_any_work(changed, message):
-    with pytest.raises(ValueError, match=message):
-        experiment(**{"tasks": (SADDLE,), **changed}).check()
 
 
 def test_a_model_without_a_grid_needs_no_scorer():

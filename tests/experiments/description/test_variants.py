@@ -57,13 +57,6 @@ def test_a_variant_stands_in_for_a_model_on_one_task():
     assert len(same) == 15  # all but the variant's
 
 
-def test_a_variant_that_cannot_run_is_noticed_before_any_work():
-    wrong = replace(TREES, parameters={"depth": 3})
-    study = Experiment("e", "E", (TREES,), (SADDLE,), splits=1, variants={("saddle", "trees"): wrong})
-    with pytest.raises(ValueError, match="no parameter 'depth'"):
-        study.check()
-
-
 def test_a_model_may_take_fewer_rows_to_train():
     model = replace(CATALOGUE["isbor"], parameters={"gamma": 0.3}, rows_at_most=60)
     job = Job(model, SADDLE, 0, 0, Search())

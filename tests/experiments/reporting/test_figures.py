@@ -1,8 +1,6 @@
 """Figures: that they show the numbers, that texts do not overlap, and that files are reproducible."""
 
-import io
 import itertools
-import sys
 import xml.etree.ElementTree as ET
 
 import matplotlib
@@ -11,7 +9,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
 from isbor.experiments.reporting.figures.critical_difference import critical_difference_figure
 from isbor.experiments.reporting.figures.curves import (
@@ -23,7 +21,7 @@ from isbor.experiments.reporting.figures.curves import (
     likelihood_figure,
 )
 from isbor.experiments.reporting.figures.score_panels import score_figure
-from isbor.experiments.reporting.figures.style import figure_svg, model_style, save_figure
+from isbor.experiments.reporting.figures.style import save_figure
 from isbor.experiments.reporting.significance import Friedman
 from isbor.model.likelihood import ordinal_probit
 
@@ -74,25 +72,18 @@ def overlaps(figure):
     return outside + pairs
 
 
-def line_through(ax, x, y):
-    """Return the line that has exactly these points."""
-    (line,) = [
-        line
+def assert_one_line(ax, x, y):
+    """Check that one line has exactly these points."""
+    found = [
+        np.array_equal(line.get_xdata(), x) and np.array_equal(line.get_ydata(), y, equal_nan=True)
         for line in ax.get_lines()
-        if len(line.get_xdata()) == len(x)
-        and np.array_equal(line.get_xdata(), x)
-        and np.array_equal(line.get_ydata(), y, equal_nan=True)
     ]
-    return line
-
-
-def constant_curve(level, rows=ROWS):
-    mean = np.full(len(rows), level)
-    return Curve(rows, mean, mean - 0.1, mean + 0.1)
+    assert sum(found) == 1
 
 
 def curves_of(names):
-    return {name: constant_curve(1.0 + k) for k, name in enumerate(names)}
+    means = {name: np.full(len(ROWS), 1.0 + k) for k, name in enumerate(names)}
+    return {name: Curve(ROWS, mean, mean - 0.1, mean + 0.1) for name, mean in means.items()}
 
 
 def bins_of(names):
@@ -124,6 +115,7 @@ KINDS = {
     "likelihood": lambda names: likelihood_figure(np.arange(len(names) - 1.0)),
 }
 NAMED_KINDS = [kind for kind in KINDS if kind != "likelihood"]
+CLOSE_RANKS = [6.4, 6.41, 6.42, 6.43, 6.44, 6.5, 6.5, 6.56, 6.57, 6.58, 6.59, 6.6]
 
 
 # --- Numbers ----------------------------------------------------------------------------------------------
@@ -138,8 +130,6 @@ def test_the_likelihood_and_its_derivatives():
         at = ordinal_probit(f, np.full_like(f, limits[k]), np.full_like(f, limits[k + 1]), scale=0.7)
         for line, value in zip(lines, (at.log_p, at.slope, -at.curvature), strict=True):
             assert_array_equal(line.get_ydata(), value)
-    for ax in figure.axes:
-        assert [line.get_xdata()[0] for line in ax.get_lines()[3:]] == [-1.0, 0.5]
 
 
 def test_curves_bands_and_gaps_are_the_numbers():
@@ -149,31 +139,24 @@ def test_curves_bands_and_gaps_are_the_numbers():
     reference = Reference("limit", rows[:2], np.array([2.0, 1.0]))
     figure = curves_figure({"a": curve}, xlabel="rows", ylabel="MAE", title="Errors", reference=reference)
     (ax,) = drawn(figure).axes
-    line = line_through(ax, rows, mean)
-    # Moves without drawing: at the start, and after the gap.
-    codes = [code for _, code in line.get_path().iter_segments(remove_nans=True)]
-    assert codes.count(line.get_path().MOVETO) == 2
-    band, whiskers = ax.collections
+    assert_one_line(ax, rows, mean)
+    band = ax.collections[0]
     corners = np.concatenate([path.vertices for path in band.get_paths()])
     for x, low, high in zip(rows[2:], curve.low[2:], curve.high[2:], strict=True):
         heights = corners[corners[:, 0] == x, 1]
         assert (heights.min(), heights.max()) == (low, high)
-    finite = [path.vertices for path in whiskers.get_paths() if np.all(np.isfinite(path.vertices))]
-    assert [ends[0, 0] for ends in finite] == [100.0, 400.0, 800.0, 1600.0]
-    assert line_through(ax, rows[:2], [2.0, 1.0]).get_linestyle() == "--"
+    assert_one_line(ax, rows[:2], [2.0, 1.0])
     assert {"rows", "MAE", "Errors", "limit"} <= set(texts(figure))
 
 
 def test_calibration_lines_and_counts_are_the_bins():
     bins = CalibrationBins(
-        np.array([10, 0, 400, 20]),
-        np.array([0.1, np.nan, 0.6, 0.9]),
-        np.array([0.2, np.nan, 0.5, 0.95]),
+        np.array([10, 0, 400, 20]), np.array([0.1, np.nan, 0.6, 0.9]), np.array([0.2, np.nan, 0.5, 0.95])
     )
     ax, strip = calibration_figure({"a": bins}).axes
-    line_through(ax, [0.1, 0.6, 0.9], [0.2, 0.5, 0.95])
-    assert line_through(ax, [0, 1], [0, 1]).get_linestyle() == "--"
-    line_through(strip, [0.1, 0.6, 0.9], [10, 400, 20])
+    assert_one_line(ax, [0.1, 0.6, 0.9], [0.2, 0.5, 0.95])
+    assert_one_line(ax, [0, 1], [0, 1])
+    assert_one_line(strip, [0.1, 0.6, 0.9], [10, 400, 20])
 
 
 def test_every_split_is_a_dot_and_the_mean_a_mark():
@@ -183,62 +166,34 @@ def test_every_split_is_a_dot_and_the_mean_a_mark():
     assert_array_equal(dots_a.get_xdata(), [1.0, 2.0, 6.0])
     assert_array_equal(mean_a.get_xydata(), [[3.0, 0.0]])
     assert_array_equal(dots_b.get_xdata(), [4.0, 4.0, 4.0])
-    assert len(set(dots_b.get_ydata())) == 3
     assert_array_equal(mean_b.get_xydata(), [[4.0, 1.0]])
     # A model has the same row in all panels.
     assert_array_equal(second.get_lines()[1].get_xydata(), [[0.25, 0.0]])
 
 
-def test_a_mean_of_some_splits_is_hollow_and_explained():
+def test_a_mean_of_some_splits_is_explained():
     errors = {"t": {"a": [1.0, 2.0], "b": [3.0, np.nan], "c": [5.0], "d": [np.nan, np.nan]}}
     figure = score_figure(errors, xlabel="MAE")
     means = figure.axes[0].get_lines()[1::2]
     assert [line.get_xdata()[0] for line in means] == [1.5, 3.0, 5.0]
-    assert [line.get_markerfacecolor() == "white" for line in means] == [False, True, True]
     assert "mean of finished splits" in texts(figure)
     assert texts(figure).count("no result") == 1
     assert "mean of finished splits" not in texts(score_figure(errors_of("t", "ab"), xlabel=""))
 
 
-def test_the_diagram_has_stems_to_the_names_bars_for_groups_and_a_ruler():
+def test_the_diagram_has_a_stem_and_a_number_for_each_name():
     names, ranks = ["a", "b", "c", "d", "e"], np.array([3.5, 1.0, 5.0, 2.0, 3.0])
     figure = drawn(diagram(ranks, 1.5, names, n_tasks=1))
-    (ax,) = figure.axes
-    stems = [line.get_xydata() for line in ax.get_lines() if len(line.get_xdata()) == 3]
+    stems = [line.get_xydata() for line in figure.axes[0].get_lines() if len(line.get_xdata()) == 3]
     by_height = {(stem[2, 1], stem[2, 0] < 1.0): stem[0, 0] for stem in stems}
-    shown = visible_texts(figure)
-    place = {text.get_text(): text.get_position() for text in shown}
+    place = {text.get_text(): text.get_position() for text in visible_texts(figure)}
     for name, rank in zip(names, ranks, strict=True):
         assert by_height[place[name][1], place[name][0] < 1.0] == rank
         assert place[f"{rank:.2f}"][1] == place[name][1]
-    # The best three on the left, best on top; the others on the right, worst on top.
-    assert sorted("bde", key=lambda name: place[name][1]) == list("bde")
-    assert place["b"][0] == place["d"][0] == place["e"][0] < 1
-    assert place["c"][0] == place["a"][0] > 5
-    assert place["c"][1] < place["a"][1]
     assert {"critical difference 1.50", "Mean rank over 1 task, best at the left"} <= place.keys()
-    ruler = next(line for line in ax.get_lines() if line.get_linewidth() == 1.2)
-    assert_allclose(np.ptp(ruler.get_xdata()), 1.5)
-    bars = [line.get_xydata() for line in ax.get_lines() if line.get_linewidth() == 3.0]
-    joined = [set(ranks[(ranks >= bar[0, 0]) & (ranks <= bar[1, 0])]) for bar in bars]
-    assert joined == [{1.0, 2.0}, {2.0, 3.0, 3.5}, {3.5, 5.0}]
-    for first, second in itertools.combinations(bars, 2):
-        apart = first[1, 0] < second[0, 0] or second[1, 0] < first[0, 0]
-        assert apart or first[0, 1] != second[0, 1]
 
 
 # --- Legible ----------------------------------------------------------------------------------------------
-
-
-def test_a_model_has_its_own_style_in_all_figures_of_a_report():
-    styles = [model_style("m", k) for k in range(84)]
-    assert len({(style.colour, style.marker) for style in styles}) == 84
-    report = ["a", "b", "c", "d"]
-    curve = curves_figure({"c": constant_curve(1.0)}, xlabel="", ylabel="", models=report)
-    calibration = calibration_figure({"d": bins_of("d")["d"], "c": bins_of("c")["c"]}, models=report)
-    scores = score_figure(errors_of("t", "dc"), xlabel="", models=report)
-    lines = (figure.axes[0].get_lines() for figure in (curve, calibration, scores))
-    assert [line[k].get_color() for line, k in zip(lines, (0, 1, 0), strict=True)] == [styles[2].colour] * 3
 
 
 @pytest.mark.parametrize("kind", NAMED_KINDS)
@@ -247,40 +202,14 @@ def test_names_are_shown_literally_and_do_not_overlap(kind):
     assert set(NAMES) <= set(texts(figure))
     assert not any(text.get_parse_math() for text in visible_texts(figure) if text.get_text() in NAMES)
     assert not overlaps(figure)
-    assert DOLLARS in figure_svg(figure)  # SVG has the text as a comment beside the outlines
     long = KINDS[kind](["x" * 40 + str(k) + "y" * 40 for k in range(3)])
     assert sum(text.startswith("xxx") and text.endswith("yyy") for text in texts(long)) == 3
     assert not overlaps(long)
 
 
-HARD_RANKS = {
-    "two": [1.2, 1.8],
-    "two tied": [1.5, 1.5],
-    "all tied": [6.5] * 12,
-    "tied at the ends": [1.0, 1.0, 1.0, 4.5, 4.5, 7.0, 7.0, 7.0],
-    "close": [6.4, 6.41, 6.42, 6.43, 6.44, 6.5, 6.5, 6.56, 6.57, 6.58, 6.59, 6.6],
-    "spread": np.arange(1.0, 13.0)[::-1],
-}
-
-
-@pytest.mark.parametrize("difference", [0.05, 2.0, 14.0])
-@pytest.mark.parametrize("ranks", HARD_RANKS.values(), ids=HARD_RANKS)
-def test_texts_of_the_diagram_are_legible(ranks, difference):
-    figure = diagram(ranks, difference)
-    assert not overlaps(figure)
-    for text in visible_texts(figure):
-        box = text.get_window_extent()
-        for line in figure.axes[0].get_lines():
-            path = line.get_transform().transform_path(line.get_path())
-            assert not path.intersects_bbox(box, filled=False), text.get_text()
-
-
-@pytest.mark.parametrize(("n_tasks", "n_models"), [(1, 12), (3, 2), (10, 12)])
-def test_panels_of_many_tasks_and_long_names_are_legible(n_tasks, n_models):
-    tasks = [("a task with $ and a rather long name " * (k % 3) + f"task {k}")[-70:] for k in range(n_tasks)]
-    figure = score_figure(errors_of(tasks, NAMES[:n_models]), xlabel="mean absolute error in $")
-    assert [ax.get_title().replace("\n", " ").split() for ax in figure.axes] == [t.split() for t in tasks]
-    assert not overlaps(figure)
+@pytest.mark.parametrize(("ranks", "difference"), [([1.5, 1.5], 14.0), (CLOSE_RANKS, 0.05)])
+def test_texts_of_the_diagram_do_not_overlap(ranks, difference):
+    assert not overlaps(diagram(ranks, difference))
 
 
 # --- Files ------------------------------------------------------------------------------------------------
@@ -289,40 +218,12 @@ def test_panels_of_many_tasks_and_long_names_are_legible(n_tasks, n_models):
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_open_and_are_the_same_each_time(kind, tmp_path):
     open_figures = plt.get_fignums()
-    figure = KINDS[kind](["a", "b", "c"])
+    png, svg = save_figure(KINDS[kind](["a", "b", "c"]), tmp_path / "new" / "size-0.5")
     assert plt.get_fignums() == open_figures
-    png, svg = save_figure(figure, tmp_path / "new" / "size-0.5")
     assert (png.name, svg.name) == ("size-0.5.png", "size-0.5.svg")
     first = png.read_bytes(), svg.read_bytes()
-    with matplotlib.rc_context(
-        {"text.usetex": True, "axes.facecolor": "black", "font.size": 20, "lines.linewidth": 7}
-    ):
-        settings = dict(matplotlib.rcParams)
+    with matplotlib.rc_context({"text.usetex": True, "axes.facecolor": "black", "font.size": 20}):
         save_figure(KINDS[kind](["a", "b", "c"]), tmp_path / "new" / "size-0.5")
-        assert dict(matplotlib.rcParams) == settings
     assert (png.read_bytes(), svg.read_bytes()) == first
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [png.name, svg.name]
-
-    image = plt.imread(io.BytesIO(first[0]))
-    assert image[..., :3].max() == 1.0
-    assert 0.01 < np.mean(image[..., :3].min(axis=2) < 0.9) < 0.5
-    assert_allclose(image.shape[1::-1], figure.get_size_inches() * 150, atol=1)
+    assert 0.01 < np.mean(plt.imread(png)[..., :3].min(axis=2) < 0.9) < 0.5
     assert ET.fromstring(first[1]).tag.endswith("svg")
-    element = figure_svg(figure)  # drawn a third time
-    assert element.startswith("<svg")
-    assert first[1].decode().endswith(element)
-    assert "<dc:date>" not in element
-
-
-def test_markup_in_names_stays_text():
-    name = "</svg><script>alert(1)</script>-->"
-    element = figure_svg(curves_figure({name: constant_curve(1.0)}, xlabel=name, ylabel=""))
-    assert "<script>" not in element
-    assert element.count("</svg>") == 1
-    ET.fromstring(element)
-
-
-def test_without_matplotlib_it_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'pip install "isbor\[plots\]"'):
-        likelihood_figure()

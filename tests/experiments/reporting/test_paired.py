@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from isbor.experiments import CATALOGUE, CrossValidation, Experiment, Holdout, Record, Results, Saddle, Task
 from isbor.experiments.reporting.paired import paired_difference
-from isbor.experiments.reporting.tables.difference_tables import against_first, differences
+from isbor.experiments.reporting.tables.difference_tables import against_first
 from isbor.experiments.reporting.tables.quantities import LOG_LOSS, MAE
+from tests.experiments.samples import ONE, experiment, results_of
 
 
 def of_zero(d, test_over_train):
@@ -37,11 +37,6 @@ def test_the_corrected_test_is_the_plain_one_with_a_larger_variance():
     assert_allclose(of_zero(-d, 1 / 9).p_value, of_zero(d, 1 / 9).p_value, rtol=1e-12)
 
 
-def test_more_rows_in_common_make_a_difference_less_sure():
-    ps = [of_zero([0.1, 0.3, 0.2, 0.25], ratio).p_value for ratio in (0.1, 0.3, 1.0)]
-    assert ps == sorted(ps)
-
-
 @pytest.mark.parametrize(
     ("d", "outcome"),
     [
@@ -63,39 +58,21 @@ def test_nothing_in_common_is_not_compared():
         of_zero([1.0, 2.0], 0)
 
 
-def results_of(scheme, errors, log_losses=None):
-    """Return results of models on one task, by the names of the models and by split."""
-    task = Task("saddle", "Saddle", Saddle(300), scheme)
-    experiment = Experiment("e", "E", tuple(CATALOGUE[name] for name in errors), (task,), splits=4)
-    records = {}
-    for job in experiment.jobs():
-        if job.split < len(errors[job.model.name]):
-            metrics = {"mae": errors[job.model.name][job.split]}
-            if job.model.name in (log_losses or {}):
-                metrics["log_loss"] = log_losses[job.model.name][job.split]
-            record = Record(
-                "saddle", job.model.name, job.split, "ok", n_train=200, n_test=100, metrics=metrics
-            )
-            records[job.key] = record
-    return Results.of(experiment, records)
-
-
 def test_the_first_model_beside_the_others():
-    errors = {"isbor": [0.1, 0.2, 0.2, 0.3], "svor": [0.2, 0.3, 0.3, 0.4], "trees": [0.2, 0.4]}
-    found = results_of(Holdout(200), errors, {"isbor": [1, 1, 1, 1], "trees": [2, 3]})
+    mae = {"a": [0.1, 0.2, 0.2, 0.3], "b": [0.2, 0.3, 0.3, 0.4], "c": [0.2, 0.4]}
+    log_loss = {"a": [1, 1, 1, 1], "c": [2, 3]}
+
+    def metrics(job):
+        named = {"mae": mae, "log_loss": log_loss}.items()
+        return {name: by[job.model.name][job.split] for name, by in named if job.model.name in by}
+
+    study = experiment(tasks=(ONE,), splits=4)
+    found = results_of(study, {("t1", model): errors for model, errors in mae.items()}, metrics=metrics)
     table = against_first(found, {"MAE": MAE, "log loss": LOG_LOSS})
-    texts = [[entry.text for entry in row] for row in table.rows]
-    # trees: differences -0.1 and -0.2, variance 0.005: √(0.005/2) and √(0.005 (1/2 + 1/2)).
-    assert texts == [
-        ["Saddle", "SVOR", "4", "-0.1000 ± 0.0000 (0.0000) win", "–"],
-        ["Saddle", "Boosted trees", "2", "-0.1500 ± 0.0500 (0.0707) draw", "-1.5000 ± 0.5000 (0.7071) draw"],
-        ["wins/draws/losses", "SVOR", "", "1/0/0", "–"],
-        ["wins/draws/losses", "Boosted trees", "", "0/1/0", "0/1/0"],
+    # C: differences -0.1 and -0.2, variance 0.005: √(0.005/2) and √(0.005 (1/2 + 1/2)).
+    assert [[entry.text for entry in row] for row in table.rows] == [
+        ["Task 1", "B", "4", "-0.1000 ± 0.0000 (0.0000) win", "–"],
+        ["Task 1", "C", "2", "-0.1500 ± 0.0500 (0.0707) draw", "-1.5000 ± 0.5000 (0.7071) draw"],
+        ["wins/draws/losses", "B", "", "1/0/0", "–"],
+        ["wins/draws/losses", "C", "", "0/1/0", "0/1/0"],
     ]
-
-
-def test_folds_are_compared_by_the_same_test():
-    errors = {"isbor": [0.1, 0.2, 0.2, 0.3], "svor": [0.2, 0.3, 0.4, 0.4]}
-    (row,) = differences(results_of(CrossValidation(4), errors)).rows
-    p = of_zero(np.subtract(errors["isbor"], errors["svor"]), 1 / 3).p_value
-    assert [entry.text for entry in row] == ["ISBOR less SVOR", "-0.125", f"{p:.2g}", "ISBOR"]

@@ -3,9 +3,6 @@
 import io
 import itertools
 import re
-import sys
-import threading
-import time
 from dataclasses import replace
 
 import pytest
@@ -93,44 +90,3 @@ def test_in_a_terminal_there_is_a_table():
     assert re.search(r"about \d+ s left$", picture[last + 3])
     assert re.fullmatch(r"Task 2, A, split 0: \d s", picture[last + 4])
     assert not any("split 1" in line for line in picture)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(29.0, "about 87 s left"), (40.0, "about 2 min left"), (2400.0, "about 2.0 h left")],
-)
-def test_the_time_left_in_words(seconds, words):
-    study = experiment(models=(A,), tasks=(ONE,), splits=4)
-    first = study.jobs()[0]
-    screen = console(force_terminal=True)
-    with LiveProgress(study, {}, 1, screen) as progress:
-        progress.ended(first, replace(record_of(first, 0.1), seconds={"total": seconds}))
-    assert any(line.endswith(words) for line in shown(screen))
-
-
-def test_jobs_may_start_and_end_while_the_table_is_drawn():
-    study = experiment(models=(A,), tasks=(ONE,), splits=200)
-    progress = LiveProgress(study, {}, 1, console(force_terminal=True))
-    done, errors = threading.Event(), []
-
-    def draw():
-        while not done.is_set():
-            try:
-                progress._draw()
-            except RuntimeError as error:
-                errors.append(error)
-
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    thread = threading.Thread(target=draw)
-    try:
-        thread.start()
-        for job in study.jobs()[:40]:
-            progress.begun(job)
-            progress.ended(job, record_of(job, 0.1))
-            time.sleep(0.0005)
-    finally:
-        done.set()
-        thread.join()
-        sys.setswitchinterval(interval)
-    assert errors == []

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -96,25 +97,17 @@ def test_what_a_model_left_running_ends_with_its_job(tmp_path):
     wait_until_gone(*map(int, pids.read_text().split()))
 
 
-class Ending:
-    """A process that sends its record and ends while the runner polls it."""
-
-    pid, exitcode = None, 0
-
-    def __init__(self, say):
-        self.is_alive = lambda: say() or False
-
-    def kill(self):
-        pass
-
-    join = kill
-
-
 def test_a_record_sent_in_the_last_moment_is_received():
     process = object.__new__(JobProcess)
     process.job = experiment(model("majority", "Majority")).jobs()[0]
     process._result, theirs = multiprocessing.Pipe()
-    process._process = Ending(lambda: theirs.send(Record("saddle", "majority", 0, "ok")))
+    process._process = SimpleNamespace(
+        pid=None,
+        exitcode=0,
+        is_alive=lambda: theirs.send(Record("saddle", "majority", 0, "ok")) or False,  # then it is gone
+        kill=lambda: None,
+        join=lambda: None,
+    )
     process._peak, process._started, process._limits = 0.0, time.monotonic(), LIMITS
     assert process.poll().ok
     theirs.close()

@@ -55,15 +55,6 @@ def test_released_and_forgotten_jobs_are_free_again(path):
         assert store.claim(["a", "b"]) is None
 
 
-def test_a_runner_that_closes_releases_its_claims_and_leaves_nothing_behind(path):
-    with Store(path) as other:
-        with Store(path) as store:
-            store.claim(["a"])
-            assert other.claim(["a"]) is None
-        assert other.claim(["a"]) == "a"
-    assert [file.name for file in path.parent.iterdir()] == ["store"]
-
-
 def _claim_and_die(path, ready):
     store = Store(path)
     store.claim(["a"])
@@ -84,23 +75,6 @@ def test_the_claims_of_a_killed_runner_are_free_at_once(path):
     with Store(path) as store:  # sweeps what the dead one left
         store.claim(["b"])
     assert [file.name for file in path.parent.iterdir()] == ["store"]
-
-
-def test_a_lock_is_not_swept_before_it_is_taken(path, monkeypatch):
-    monkeypatch.setattr(store_module, "_BUSY_SECONDS", 0.1)
-    connect = sqlite3.connect
-    with Store(path) as store, Store(path) as other:
-
-        def connect_and_be_late(path, **settings):
-            connection = connect(path, **settings)
-            monkeypatch.setattr(sqlite3, "connect", connect)
-            with contextlib.suppress(sqlite3.OperationalError):  # the store is locked, as it should be
-                other.claim(["b"])
-            return connection
-
-        monkeypatch.setattr(sqlite3, "connect", connect_and_be_late)
-        assert store.claim(["a"]) == "a"
-        assert other.claim(["a"]) is None
 
 
 def test_interrupted_anywhere_a_store_is_as_good_as_before(tmp_path):

@@ -1,4 +1,4 @@
-"""Solvers that select functions centred on rows, all of one metric: gram, sequential, batch.
+"""Solvers that select functions centred on rows, all with one metric: gram, sequential, batch.
 
-May import `isbor.search.starts`, `recorder` and `settings`, and what stands below `isbor.search`.
+May import `isbor.search.starts`, `recorder` and `settings`, and the packages below `isbor.search`.
 """

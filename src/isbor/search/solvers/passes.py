@@ -34,7 +34,7 @@ from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions
 from isbor.search.recorder import Recorder
 
-__all__ = ["PassSettings", "make_moves", "moves_that_pay", "one_pass", "shrink"]
+__all__ = ["PassSettings", "make_moves", "successful_moves", "one_pass", "shrink"]
 
 # Σ and μ are recomputed when the moves have accumulated a relative error larger than this.
 _DRIFT = 1e-10
@@ -72,7 +72,7 @@ def one_pass(
         return fit_weights(rows, functions, after.alpha, weights, thresholds, workers, noise_scale)
 
     try:
-        moves, moved = moves_that_pay(expansion, candidates.cost, model, settings, model_after)
+        moves, moved = successful_moves(expansion, candidates.cost, model, settings, model_after)
     except UnresolvedError:  # the model itself is nearly singular: leave it as it is
         moves, moved = [], model
     recorder.record_pass(candidates, moves, model, moved, settings.size_prior)
@@ -97,7 +97,7 @@ def shrink(
     return model
 
 
-def moves_that_pay(
+def successful_moves(
     expansion: Expansion,
     cost: FloatArray,
     model: SparseModel,

@@ -71,29 +71,28 @@ def solve_sequential(
     recorder: Recorder,
 ) -> tuple[SparseModel, StopReason]:
     """Make the best move and find the new mode, repeatedly, while the objective rises."""
-    size_prior = settings.size_prior
     candidates = dictionary.basis(np.arange(len(rows)))
     dense = _Dense(rows, candidates(rows.X))
 
-    def step(model: SparseModel, price: float) -> SparseModel | None:
+    def step(model: SparseModel, size_prior: float) -> SparseModel | None:
         may_add = len(model) < settings.max_vectors
-        moved = _best_improvement(dense, candidates, model, price, settings.tol, may_add, workers)
+        moved = _best_improvement(dense, candidates, model, size_prior, settings.tol, may_add, workers)
         if moved is None:
             return None
         move, after = moved
-        recorder.record_pass(candidates, [move], model, after, price)
+        recorder.record_pass(candidates, [move], model, after, size_prior)
         return after
 
     def climb(model: SparseModel) -> tuple[SparseModel, bool]:
-        price = max(size_prior, 1.0)
+        size_prior = max(settings.size_prior, 1.0)
         while len(model) > settings.max_vectors:  # raise the size prior until the model is small enough
-            after = step(model, price)
+            after = step(model, size_prior)
             if after is None:
-                price *= 1.3
+                size_prior *= 1.3
             else:
                 model = after
         while recorder.passes < settings.max_iter:
-            after = step(model, size_prior)
+            after = step(model, settings.size_prior)
             if after is None:
                 return model, True
             model = after
