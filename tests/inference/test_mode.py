@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from isbor._core.linalg import UnresolvedError, factorise
 from isbor.inference.mode import find_mode, log_evidence, starting_thresholds
 from isbor.model.basis import RowDictionary
 from isbor.model.likelihood import edges, ordinal_probit
@@ -104,21 +103,3 @@ def test_noise_is_a_gauge(c, flat):
         assert_allclose(one, log_evidence(mode), atol=1e-9)
         slope = dense.gradient(lambda x: log_joint(x, precision / c**2, c), c * theta)
         assert_allclose(slope, 0.0, atol=1e-5)
-
-
-def test_factor_solves_and_measures_badly_scaled_matrices():
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(6, 6))
-    size = 10.0 ** np.arange(-9, 9, 3)
-    core = A @ A.T + np.eye(6)
-    factor = factorise(core * size * size[:, None])
-    right = rng.normal(size=6)
-    assert_allclose(factor.solve(right), np.linalg.solve(core, right / size) / size, rtol=1e-10)
-    assert_allclose(factor.log_determinant, np.linalg.slogdet(core)[1] + 2 * np.log(size).sum())
-
-
-def test_singular_matrices_are_refused():
-    with pytest.raises(UnresolvedError, match="singular"):
-        factorise(np.ones((3, 3)))
-    with pytest.raises(UnresolvedError, match="no curvature"):
-        factorise(np.diag([1.0, 0.0]))

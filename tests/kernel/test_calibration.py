@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.stats import norm
 
 from isbor.data.folds import fold_numbers
@@ -49,17 +47,6 @@ def test_separable_scores_have_a_finite_slope():
     found = calibrate(np.array([-3.0, -2.0, -1.5, 1.0, 2.0, 2.5]), np.repeat([0, 1], 3), np.ones(6))
     assert 1.0 < found.slope < 100.0
     assert -1.5 < found.thresholds[0] / found.slope < 1.0
-
-
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(2, 6))
-def test_every_class_is_left_in_every_training_part(labels, n_folds):
-    y = np.unique(labels, return_inverse=True)[1]
-    fold = fold_numbers(y, n_folds)
-    assert_array_equal(fold < 0, np.bincount(y)[y] == 1)
-    for number in range(n_folds):
-        assert set(y[fold != number]) == set(y)
-    sizes = np.bincount(fold[fold >= 0], minlength=n_folds)
-    assert sizes.max() - sizes.min() <= 1
 
 
 def test_scores_come_from_machines_that_have_not_seen_the_row():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from isbor import ISBOR
 from isbor._core.parallel import Workers
@@ -82,6 +82,31 @@ def test_the_average_is_one_sum_of_functions(training, average):
         model.latent_of_scaled(training.rows.X).mean,
         atol=1e-10,
     )
+
+
+def test_moments_over_the_rows_are_weighted(training, results, average):
+    """Of one model they are those of its fit, of an average those of its scores."""
+    rows = replace(training.rows, weight=np.random.default_rng(2).uniform(0.5, 2.0, len(training.rows)))
+    for model, its_rows in ((results[0].model, training.rows), (average.model, rows)):
+        score = model.latent_of_scaled(its_rows.X).mean
+        mean = np.average(score, weights=its_rows.weight)
+        variance = np.average((score - mean) ** 2, weights=its_rows.weight)
+        with Workers(1) as workers:
+            assert_allclose(model.latent_moments(its_rows, workers), (mean, variance), atol=1e-10)
+
+
+def test_weights_are_as_probable_in_the_average_as_in_their_models(results, average):
+    """A share and a scale multiply a weight and its prior standard deviation alike."""
+    modes = [part.mode for result in results for part in result.model.models]
+    expected = np.concatenate([mode.alpha * mode.weights**2 for mode in modes])
+    assert_allclose(average.model.alpha * average.model.coef**2, expected, rtol=1e-9)
+    evidences = [np.mean([part.log_evidence for part in result.model.models]) for result in results]
+    assert_allclose(average.model.log_evidence, np.mean(evidences))
+
+
+def test_a_model_of_some_rows_tells_their_numbers_in_the_whole(results):
+    model, rows = results[0].model, 1000 + np.arange(150)[::-1]
+    assert_array_equal(model.renumbered(rows).functions.origin, 1149 - model.functions.origin)
 
 
 def test_the_unit_of_a_score_does_not_matter(training, results):

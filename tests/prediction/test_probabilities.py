@@ -216,7 +216,8 @@ def test_variance_and_probabilities_against_importance_sampling(seed, gamma):
     scores = draws[:, :m] @ phi.T
     exact_mean = weight @ scores
     exact_variance = weight @ (scores - exact_mean) ** 2
-    assert_allclose(np.median(variance / exact_variance), 1.0, atol=0.15)
+    assert_allclose(np.median(variance / exact_variance), 1.0, atol=0.05)
+    assert_allclose(variance, exact_variance, rtol=0.2)
 
     # The probabilities: the thresholds uncertain as well.
     step, log_density = draw(precision)
@@ -228,5 +229,8 @@ def test_variance_and_probabilities_against_importance_sampling(seed, gamma):
     for k in range(len(mode.thresholds)):
         exact = weight @ ndtr(draws[:, m + k, None] - scores)
         ours = ndtr((mode.thresholds[k] - mean) / np.sqrt(1 + variance))
-        assert np.abs(ours - exact).mean() < 0.01
-        assert np.quantile(np.abs(ours - exact), 0.95) < 0.05
+        error = np.abs(ours - exact)
+        assert error.mean() < 0.005
+        # Where the rows leave the score uncertain its posterior is skewed, and Laplace's Gaussian is not.
+        assert error[variance < 0.1].max() < 0.015
+        assert error.max() < 0.06

@@ -6,6 +6,7 @@ import pytest
 from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
 from isbor.data.rows import canonical_rows
+from isbor.inference.evidence import gram_model, weight_posterior
 from isbor.inference.expansion import expand, streamed
 from isbor.inference.mode import starting_thresholds
 from isbor.inference.sparse import fit_weights
@@ -13,12 +14,13 @@ from isbor.model.basis import RowDictionary
 from isbor.search import width
 from isbor.search.recorder import Recorder
 from isbor.search.settings import SolverSettings
-from isbor.search.solvers import passes
 from isbor.search.solvers.gram import solve_gram
 from isbor.search.solvers.passes import PassSettings, make_moves, successful_moves
 from isbor.search.solvers.sequential import solve_sequential
 from isbor.search.starts import initial_model
 from isbor.search.width import choose_width
+from tests.inference.test_evidence import digits_lost
+from tests.prediction.test_ensemble import SETTINGS
 from tests.problems import small_rows
 
 FREE = PassSettings(0.0, np.inf, 0.01)
@@ -69,15 +71,15 @@ def test_a_pass_that_never_pays_changes_nothing(start, reason):
     assert moved is model
 
 
-def test_drifting_moves_are_refactorised(start, monkeypatch):
+def test_moves_end_at_a_fresh_factorisation_whatever_digits_were_lost(start):
     model, expansion = start
-    quadratic = passes.gram_model(expansion)
-    before = passes.weight_posterior(quadratic, np.arange(len(model.functions.origin)), model.mode.alpha)
-    calls = []
-    monkeypatch.setattr(passes, "residual", lambda *_: 1.0)
-    monkeypatch.setattr(passes, "weight_posterior", lambda *arguments: calls.append(1) or before)
-    make_moves(quadratic, before, np.zeros(len(expansion.weights)), 0.01, 5, 10)
-    assert len(calls) == 5
+    quadratic = gram_model(expansion)
+    sound = weight_posterior(quadratic, np.arange(len(model)), model.mode.alpha)
+    drifted = replace(sound, covariance=sound.covariance * (1 + 1e-4), mean=sound.mean * (1 + 1e-4))
+    assert digits_lost(quadratic, drifted) > 1e-5
+    after, moves = make_moves(quadratic, drifted, np.zeros(len(expansion.weights)), 0.01, 5, 10)
+    assert len(moves) == 5
+    assert digits_lost(quadratic, after) < 1e-8
 
 
 def test_width_is_chosen_by_evidence_less_the_size_prior():
@@ -88,6 +90,15 @@ def test_width_is_chosen_by_evidence_less_the_size_prior():
     assert free.objective == max(trial.log_evidence for trial in trials)
     assert dear.objective == max(trial.log_evidence - 20 * trial.n_active for trial in dear_trials)
     assert len(dear.model.functions.origin) < len(free.model.functions.origin)
+
+
+def test_the_first_rows_hold_every_level():
+    y = np.arange(5000) % 2000  # more levels than a quarter of the usual sample
+    rows, _ = canonical_rows(np.arange(5000.0)[:, None], y, np.ones(5000))
+    settings = replace(SETTINGS, n_candidates=None).for_solver(rows)
+    assert settings.first_rows > SolverSettings().first_rows
+    assert len(np.unique(rows.head(settings.first_rows).y)) == 2000
+    assert settings.n_candidates == 5000
 
 
 def test_more_classes_than_a_sample_would_hold(monkeypatch):

@@ -1,12 +1,13 @@
 """Warnings that point to the user's line of code, however deep in the package they are issued."""
 
+import os
 import sys
 import warnings
 from pathlib import Path
 
 __all__ = ["warn_user"]
 
-_PACKAGE = str(Path(__file__).parents[1])
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
