@@ -421,7 +421,7 @@ def test_bad_data_is_refused(system, X, y, weight, message):
         (SBOR(gamma=-1), "SBOR has gamma=-1: a finite number above 0 or 'evidence' is needed"),
         (SBOR(max_iter=0), "max_iter=0: an integer of at least 1 is needed"),
         (GPOR(inference="variational"), "GPOR has inference='variational': 'laplace' or 'ep' is needed"),
-        (GPOR(gamma=0.1, metric="ard"), "gamma=0.1 fixes one width.*metric='isotropic'"),
+        (GPOR(gamma=0.1, metric="ard"), "metric='ard' cannot be combined with gamma=0.1"),
         (ISVOR(constraints="explicit"), "constraints='explicit': 'implicit' or 'adjacent' is needed"),
         (ISBOR(gamma=-1), "ISBOR has gamma=-1: a finite number above 0 or 'evidence' is needed"),
         (ISBOR(gamma="scale"), "gamma='scale': a finite number above 0 or 'evidence'"),

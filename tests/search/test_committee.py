@@ -59,8 +59,11 @@ def press_ctrl_c():
 
 @pytest.mark.parametrize(
     ("happens", "error"),
-    [(fail, ZeroDivisionError), (press_ctrl_c, KeyboardInterrupt)],
-    ids=["a member fails", "Ctrl-C"],
+    [
+        pytest.param(fail, ZeroDivisionError, id="a member fails"),
+        # In a worker of pytest-xdist the signal is not seen before the wait ends, after a minute.
+        pytest.param(press_ctrl_c, KeyboardInterrupt, id="Ctrl-C", marks=pytest.mark.slow),
+    ],
 )
 def test_the_others_stop_where_they_are(table, happens, error):
     """The first member fails in its first step, the second is in its first, the third has not begun."""
