@@ -23,7 +23,7 @@ test-slow: $(VENV)/dev.stamp
 # The oldest versions that pyproject.toml promises. Their deprecations are no concern of ours.
 test-oldest: $(OLDEST)/test.stamp
 	$(call PYTEST,$(OLDEST)) -W ignore::DeprecationWarning $(addprefix tests/,core data model inference \
-	  prediction search kernel gp metrics datasets estimators/test_parameters.py estimators/test_contract.py)
+	  prediction search kernel gp metrics datasets estimators/test_parameters.py)
 
 # What would be released: the wheel alone serves the command, and the source distribution has all that tests need.
 test-sdist: $(VENV)/dev.stamp
