@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from isbor import ISBOR
 from isbor._core.parallel import Workers
 from isbor.data.training import read_training
 from isbor.prediction.ensemble import Ensemble
@@ -38,7 +37,7 @@ def training():
     )
     f = np.sin(2 * X[:, 0]) + X[:, 2] + 0.5 * np.log(X[:, 3])
     y = np.digitize(f + 0.4 * rng.normal(size=150), [-0.5, 0.5, 1.2])
-    return read_training(ISBOR(), X, y, None)
+    return read_training(X, y, owner="ISBOR")
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +136,7 @@ def test_columns_that_a_family_leaves_out():
     rng = np.random.default_rng(1)
     X = np.column_stack([np.full(80, 2.0), rng.integers(0, 2, 80), rng.integers(0, 2, 80)])
     y = np.digitize(X[:, 1] - X[:, 2] + 0.5 * rng.normal(size=80), [-0.5, 0.5])
-    small = read_training(ISBOR(), X, y, None)
+    small = read_training(X, y, owner="ISBOR")
     with Workers(1) as workers:
         parts = [FAMILIES[name](small, SETTINGS, "fit", workers, None).model for name in ("rbf", "mixed")]
         model = Ensemble.of_families(parts, small.rows, workers)

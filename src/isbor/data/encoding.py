@@ -29,11 +29,11 @@ from typing import Any, Literal, TypeAlias, get_args
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils import check_array
 
 from isbor._core.types import FloatArray, IntArray
 from isbor._core.warnings import warn_user
+from isbor.data.features import check_names, check_number, feature_names
 from isbor.data.frames import (
     UNSEEN,
     Category,
@@ -56,7 +56,7 @@ _FEW_ROWS = 20  # with fewer, one category per row is nothing unusual
 class TableEncoding:
     """Encoding of tables as matrices, learned from the training table by `learn_table`.
 
-    Call it with an estimator and a table to get the matrix.
+    Call it with an owner and a table to get the matrix.
     """
 
     feature_names: tuple[str, ...] | None  # (d,) if the training table has names
@@ -110,29 +110,31 @@ class TableEncoding:
             names += [] if categories is None else [f"{name} unseen"]
         return tuple(names)
 
-    def __call__(self, estimator: BaseEstimator, X: object) -> FloatArray:
+    def __call__(self, owner: object, X: object) -> FloatArray:
         """Encode a table with the same features as the training table, as (n, number of encoded columns).
 
         Parameters
         ----------
-        estimator : BaseEstimator
-            The estimator for which the encoding was learned. scikit-learn checks the features of X against
-            those seen in `fit`.
+        owner : object
+            What messages name, see `learn_table`.
         X : data frame or array-like of shape (n, d)
         """
-        owner = type(estimator).__name__
+        owner = _name(owner)
         frame = data_frame(X)
-        if not self._has_categories and (frame is None or holds_numbers(frame)):
-            cells = _numeric_cells(estimator, X, reset=False)
-            _check_cells(cells, self.feature_names, owner, self.missing, is_frame=frame is not None)
-        elif frame is None:
+        if frame is None and self._has_categories:
             first = next(j for j, categories in enumerate(self.categories) if categories is not None)
             raise ValueError(
                 f"X is of type {type(X).__name__}; {owner} was fitted to a data frame with categories in "
                 f"{_column(self.feature_names, first)}. Pass a data frame with the same columns."
             )
+        check_names(feature_names(frame), self.feature_names, owner)
+        if frame is None or (holds_numbers(frame) and not self._has_categories):
+            cells = _numeric_cells(X, owner)
+            check_number(cells.shape[1], len(self.categories), owner)
+            _check_cells(cells, self.feature_names, owner, self.missing, is_frame=frame is not None)
         else:
-            columns = _read_columns(estimator, X, frame, reset=False)
+            check_number(frame.shape[1], len(self.categories), owner)
+            columns = _read_columns(frame, self.feature_names, owner)
             cells = np.stack([column.cells for column in columns], axis=1)
             _check_cells(cells, self.feature_names, owner, self.missing, is_frame=True)
             for j, (column, categories) in enumerate(zip(columns, self.categories, strict=True)):
@@ -181,16 +183,16 @@ class TableEncoding:
 
 
 def learn_table(
-    estimator: BaseEstimator, X: object, missing: Missing = "auto", weight: FloatArray | None = None
+    owner: object, X: object, missing: Missing = "auto", weight: FloatArray | None = None
 ) -> tuple[TableEncoding, FloatArray]:
     """Learn the encoding of a training table; return the encoding and the encoded matrix.
 
-    Sets `n_features_in_` and `feature_names_in_` of the estimator, as in scikit-learn. If X is a float64
-    array without missing cells, the matrix is X itself.
+    If X is a float64 array without missing cells, the matrix is X itself.
 
     Parameters
     ----------
-    estimator : BaseEstimator
+    owner : object
+        What warnings and errors name: a string, or an object (an estimator), of which they name the type.
     X : data frame (pandas, polars, pyarrow, modin) or array-like of shape (n, d)
     missing : {"auto", "indicator", "error"}
         How to treat missing cells (NaN, None, null, masked). "indicator" encodes them. "error" raises an
@@ -201,33 +203,32 @@ def learn_table(
 
     Examples
     --------
-    >>> from sklearn.base import BaseEstimator
-    >>> model = BaseEstimator()
-    >>> encoding, matrix = learn_table(model, [[1.0, 5.0], [3.0, np.nan]], missing="indicator")
+    >>> encoding, matrix = learn_table("ISBOR", [[1.0, 5.0], [3.0, np.nan]], missing="indicator")
     >>> encoding.names
     ('x0', 'x1', 'x1 missing')
     >>> matrix
     array([[1., 5., 0.],
            [3., 5., 1.]])
-    >>> encoding(model, [[np.nan, 7.0]])
+    >>> encoding("ISBOR", [[np.nan, 7.0]])
     array([[2., 7., 0.]])
     """
     if missing not in get_args(Missing):
         choices = ", ".join(map(repr, get_args(Missing)))
         raise ValueError(f"missing is {missing!r}; one of {choices} is needed.")
+    owner = _name(owner)
     frame = data_frame(X)
+    names = feature_names(frame)
     categories: tuple[tuple[Category, ...] | None, ...]
     if frame is None or holds_numbers(frame):
-        cells = _numeric_cells(estimator, X, reset=True)
+        cells = _numeric_cells(X, owner)
         categories = (None,) * cells.shape[1]
         ranked = np.zeros(cells.shape[1], dtype=np.bool_)
     else:
-        columns = _read_columns(estimator, X, frame, reset=True)
+        columns = _read_columns(frame, names, owner)
         cells = np.stack([column.cells for column in columns], axis=1)
         categories = tuple(column.categories for column in columns)
         ranked = np.array([column.ordered for column in columns])
-    names = _feature_names(estimator)
-    _check_cells(cells, names, type(estimator).__name__, missing, is_frame=frame is not None)
+    _check_cells(cells, names, owner, missing, is_frame=frame is not None)
     weight = np.ones(len(cells)) if weight is None else weight
     counts = weight > 0.0
     categories = tuple(_occurring(of_feature, cells[:, j], counts) for j, of_feature in enumerate(categories))
@@ -271,33 +272,29 @@ def _warn_of_identifier(categories: tuple[Category, ...] | None, n_rows: int, wh
         )
 
 
-def _numeric_cells(estimator: BaseEstimator, X: object, *, reset: bool) -> FloatArray:
+def _numeric_cells(X: object, owner: str) -> FloatArray:
     try:
         if isinstance(X, np.ma.MaskedArray):
             X = np.ma.filled(X.astype(np.float64), np.nan)  # scikit-learn would drop the mask
-        checked: FloatArray = validate_data(
-            estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, order="C"
+        checked: FloatArray = check_array(
+            X, dtype=np.float64, order="C", ensure_all_finite=False, estimator=owner, input_name="X"
         )
     except ValueError as error:
         if not str(error).startswith("could not convert string to float"):
             raise
         raise ValueError(
-            f"{error}: X is an array, and {type(estimator).__name__} needs arrays of numbers. Pass a data "
+            f"{error}: X is an array, and {owner} needs arrays of numbers. Pass a data "
             "frame instead: its columns of strings are treated as categories."
         ) from None
     return checked
 
 
-def _read_columns(
-    estimator: BaseEstimator, X: object, frame: nw.DataFrame[Any], *, reset: bool
-) -> list[Column]:
-    validate_data(estimator, X, reset=reset, skip_check_array=True)  # checks names and number of columns
+def _read_columns(frame: nw.DataFrame[Any], names: Sequence[str] | None, owner: str) -> list[Column]:
     if len(frame) == 0:
         raise ValueError(
             f"Found array with 0 sample(s) (shape={frame.shape}) while a minimum of 1 is required by "
-            f"{type(estimator).__name__}. Check the filter that made X."
+            f"{owner}. Check the filter that made X."
         )
-    names = _feature_names(estimator)
     return [read_column(column, _column(names, j)) for j, column in enumerate(frame.iter_columns())]
 
 
@@ -348,9 +345,8 @@ def _mean(cells: FloatArray, weight: FloatArray, where: str) -> float:
     return float(mean if np.isfinite(mean) else np.sum(values * (total / total.sum())))
 
 
-def _feature_names(estimator: BaseEstimator) -> tuple[str, ...] | None:
-    names = getattr(estimator, "feature_names_in_", None)
-    return None if names is None else tuple(map(str, names))
+def _name(owner: object) -> str:
+    return owner if isinstance(owner, str) else type(owner).__name__
 
 
 def _column(names: Sequence[str] | None, j: int) -> str:

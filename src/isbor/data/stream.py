@@ -1,7 +1,6 @@
 """Training data that arrive in batches; the first batch determines encoding and scaling."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,19 +8,25 @@ from numpy.typing import ArrayLike
 from isbor._core.types import FloatArray
 from isbor.data.labels import OrderedLabels, rank_labels
 from isbor.data.rows import TrainingRows
-from isbor.data.training import TrainingSet, checked_weights
+from isbor.data.training import ClassWeight, TrainingSet, checked_weights
 
 __all__ = ["further_training", "unscaled_where_constant"]
 
 
 def further_training(
-    estimator: Any, before: TrainingSet, X: object, y: ArrayLike, sample_weight: ArrayLike | None
+    before: TrainingSet,
+    X: object,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    *,
+    owner: object,
+    class_weight: ClassWeight,
 ) -> TrainingSet:
     """Add a batch of rows: known rows gain weight, new rows are appended in the order given."""
     before = unscaled_where_constant(before)
     labels = OrderedLabels(before.classes, rank_labels(y, before.classes))
-    matrix = before.encoding(estimator, X)
-    weight = checked_weights(matrix, labels, sample_weight, estimator.class_weight)
+    matrix = before.encoding(owner, X)
+    weight = checked_weights(matrix, labels, sample_weight, class_weight)
     n_before, rows = len(before.X), before.rows
     place = {
         _key(before.X[source], code): position

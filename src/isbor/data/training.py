@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,15 +20,6 @@ __all__ = ["ClassWeight", "TrainingSet", "checked_weights", "read_training"]
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 _MAX_TOTAL_WEIGHT = 1e12  # beyond, a single row is lost in rounding
-
-
-class Readable(Protocol):
-    """Parameters of an estimator that `read_training` uses."""
-
-    missing: Missing
-    classes: Any
-    class_weight: ClassWeight
-    random_state: int | np.random.RandomState | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,28 +68,28 @@ class TrainingSet:
 
 
 def read_training(
-    estimator: Any,
     X: object,
     y: ArrayLike,
-    sample_weight: ArrayLike | None,
+    sample_weight: ArrayLike | None = None,
     *,
-    pairwise: bool = False,
+    owner: object,
+    missing: Missing = "auto",
     classes: object = None,
+    class_weight: ClassWeight = None,
+    random_state: int | np.random.RandomState | None = None,
+    pairwise: bool = False,
     fewest_levels: int = 2,
 ) -> TrainingSet:
-    """Check and encode training data; set the estimator's `n_features_in_` and `feature_names_in_`.
+    """Check and encode training data.
 
-    The estimator must have the parameters of `Readable`. If `pairwise`, X is a matrix of kernel values; its
-    rows are not scaled, merged or reordered. `classes` lists all classes; by default, the estimator's
-    parameter `classes` is used.
+    `owner` is what messages name, see `learn_table`; `missing` to `random_state` are parameters of the
+    estimators. If `pairwise`, X is a matrix of kernel values; its rows are not scaled, merged or reordered.
     """
-    parameters: Readable = estimator
-    labels = encode_labels(y, parameters.classes if classes is None else classes)
+    labels = encode_labels(y, classes)
     warn_of_quantity(labels)
-    weight = checked_weights(X, labels, sample_weight, parameters.class_weight)
+    weight = checked_weights(X, labels, sample_weight, class_weight)
     observed = observed_levels(labels, weight, fewest=fewest_levels)
-    encoding, matrix = learn_table(estimator, X, parameters.missing, weight)
-    random_state = parameters.random_state
+    encoding, matrix = learn_table(owner, X, missing, weight)
     seed = 0 if random_state is None else check_random_state(random_state).randint(1, 2**31)
     ranks = np.searchsorted(observed, labels.codes)
     if pairwise:

@@ -1,7 +1,7 @@
 """Base classes of all estimators: fitting, and predictions of a score cut by thresholds."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Literal, Self, TypeVar, cast, overload
 
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.encoding import Missing, TableEncoding
-from isbor.data.training import TrainingSet
+from isbor.data.training import ClassWeight, TrainingSet, read_training
 from isbor.estimators.parameters import DICT, NONE, RANDOM_STATE, Allowed, check_parameters, choice, integer
 from isbor.model.latent import Latent, LatentModel
 from isbor.prediction.decisions import Loss, decide, margins
@@ -91,13 +91,18 @@ def thresholds_of_all_levels(
 class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Base class of all estimators.
 
-    A subclass implements `_fit`, which sets `classes_`, `_encoding`, `_model` (the latent score), `_cuts`
-    (the thresholds between all classes) and, if scores are reported in other units, `_centre` and `_unit`.
+    A subclass implements `_fit`, which reads the training data by `_read_training` and sets `_model` (the
+    latent score), `_cuts` (the thresholds between all classes) and, if scores are reported in other units,
+    `_centre` and `_unit`.
     """
 
     classes_: LabelArray
     n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
     missing: Missing
+    classes: Sequence[Any] | LabelArray | None
+    class_weight: ClassWeight
+    random_state: int | np.random.RandomState | None
     n_jobs: int | None
     _encoding: TableEncoding
     _model: LatentModel
@@ -136,6 +141,41 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_parameters(self) -> None:
         check_parameters(self, self._allowed)
+
+    def _read_training(
+        self,
+        X: object,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        *,
+        classes: object = None,
+        pairwise: bool = False,
+        fewest_levels: int = 2,
+    ) -> TrainingSet:
+        """Check and encode training data; set what they determine: classes, features and their encoding.
+
+        `classes` lists all classes, by default those of the parameter.
+        """
+        training = read_training(
+            X,
+            y,
+            sample_weight,
+            owner=self,
+            missing=self.missing,
+            classes=self.classes if classes is None else classes,
+            class_weight=self.class_weight,
+            random_state=self.random_state,
+            pairwise=pairwise,
+            fewest_levels=fewest_levels,
+        )
+        self._encoding, self.classes_ = training.encoding, training.classes
+        self.n_features_in_ = len(training.encoding.categories)
+        names = training.encoding.feature_names
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return training
 
     def predict(self, X: ArrayLike, loss: Loss = "absolute") -> LabelArray:
         """Predict a label for each row.

@@ -11,7 +11,7 @@ from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, LabelArray
 from isbor._core.warnings import warn_user
 from isbor.data.encoding import Missing
-from isbor.data.training import ClassWeight, TrainingSet, read_training
+from isbor.data.training import ClassWeight, TrainingSet
 from isbor.estimators.base import SHARED_PARAMETERS, LatentClassifier, thresholds_of_all_levels
 from isbor.estimators.parameters import POSITIVE, Allowed, choice, integer
 from isbor.gp.ep import expectation_propagation
@@ -166,7 +166,7 @@ class GPOR(LatentClassifier):
                 f"metric='ard' cannot be combined with gamma={self.gamma!r}: gamma applies to "
                 "metric='isotropic' only. Remove one."
             )
-        training = read_training(self, X, y, sample_weight)
+        training = self._read_training(X, y, sample_weight)
         if len(training.rows) > _MAX_ROWS:
             raise ValueError(
                 f"X holds {len(training.rows)} distinct rows; GPOR accepts at most {_MAX_ROWS}, because its "
@@ -200,7 +200,6 @@ class GPOR(LatentClassifier):
         with Workers(self.n_jobs) as workers:
             cuts = thresholds_of_all_levels(training, model, fit.thresholds, workers)
         amplitude, scales = fit.covariance.amplitude, fit.covariance.scales
-        self._encoding, self.classes_ = training.encoding, training.classes
         self._model, self._cuts, self._centre, self._unit = model, cuts, 0.0, amplitude
         self.thresholds_ = cuts / amplitude
         self.sigma_ = 1.0 / amplitude

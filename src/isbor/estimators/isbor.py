@@ -10,7 +10,7 @@ from isbor._core.parallel import Workers
 from isbor._core.trace import Callback
 from isbor._core.types import LabelArray
 from isbor.data.encoding import Missing
-from isbor.data.training import ClassWeight, TrainingSet, read_training
+from isbor.data.training import ClassWeight, TrainingSet
 from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer, number
 from isbor.estimators.sparse import SparseClassifier
@@ -253,7 +253,7 @@ class ISBOR(SparseClassifier):
 
     def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         self._check_combination()
-        training = read_training(self, X, y, sample_weight)
+        training = self._read_training(X, y, sample_weight)
         rows = training.rows
         if self.solver == "sequential" and len(rows) > _MAX_DENSE_ROWS:
             raise ValueError(

@@ -12,7 +12,7 @@ from isbor.data.encoding import Missing
 from isbor.data.folds import growing_fold_numbers
 from isbor.data.rows import TrainingRows
 from isbor.data.stream import further_training, unscaled_where_constant
-from isbor.data.training import ClassWeight, TrainingSet, read_training
+from isbor.data.training import ClassWeight, TrainingSet
 from isbor.estimators.base import all_or_nothing
 from isbor.estimators.kernel_machines import FOLDS, KERNEL_PARAMETERS, Gamma, KernelClassifier
 from isbor.estimators.parameters import POSITIVE, Allowed, choice
@@ -225,12 +225,14 @@ class ISVOR(KernelClassifier[CutScore]):
                 if classes is not None:
                     _check_same_classes(classes, self.classes_)
                 before: _Learned | None = self._learned
-                training = further_training(self, self._learned.training, X, y, sample_weight)
+                training = further_training(
+                    self._learned.training, X, y, sample_weight, owner=self, class_weight=self.class_weight
+                )
                 kernel = self._learned.kernel
             else:
                 before = None
-                training = read_training(
-                    self, X, y, sample_weight, classes=self._declared(classes), fewest_levels=1
+                training = self._read_training(
+                    X, y, sample_weight, classes=self._declared(classes), fewest_levels=1
                 )
                 kernel = self._kernel_for(training)
                 training = unscaled_where_constant(training)
@@ -238,7 +240,7 @@ class ISVOR(KernelClassifier[CutScore]):
         return self
 
     def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        training = read_training(self, X, y, sample_weight, pairwise=self.kernel == "precomputed")
+        training = self._read_training(X, y, sample_weight, pairwise=self.kernel == "precomputed")
         self._learn(training, self._kernel_for(training), None)
 
     def _learn(self, training: TrainingSet, kernel: Kernel, before: _Learned | None) -> None:

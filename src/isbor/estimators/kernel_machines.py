@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
-from isbor.data.training import TrainingSet, read_training
+from isbor.data.training import TrainingSet
 from isbor.estimators.base import SHARED_PARAMETERS, OrdinalClassifier
 from isbor.estimators.parameters import BOOLEAN, POSITIVE, Allowed, choice, integer, number
 from isbor.kernel.calibration import Calibration, calibrate, cross_fitted_scores
@@ -83,7 +83,6 @@ class KernelClassifier(OrdinalClassifier, Generic[Cut]):
         support = rows.take(chosen)
         machine = KernelMachine(training.scaling, kernel, support, cut.coef[chosen])
         own = self._scores(rows, kernel, support, cut.coef[chosen])
-        self._encoding, self.classes_ = training.encoding, training.classes
         self._model = machine
         self._cuts = self._all_levels(training, cut.thresholds, own)
         self._calibration = None
@@ -189,7 +188,7 @@ class BatchKernelClassifier(KernelClassifier[Cut]):
         """Fit a machine to the rows."""
 
     def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        training = read_training(self, X, y, sample_weight, pairwise=self.kernel == "precomputed")
+        training = self._read_training(X, y, sample_weight, pairwise=self.kernel == "precomputed")
         kernel = self._kernel_for(training)
         cut = self._solve(training.rows, kernel)
         self._set_fitted(training, kernel, cut)

@@ -22,7 +22,7 @@ from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, LabelArray
 from isbor.data.encoding import Missing
 from isbor.data.rows import Scaling, TrainingRows
-from isbor.data.training import ClassWeight, read_training
+from isbor.data.training import ClassWeight
 from isbor.estimators.base import LatentClassifier, thresholds_of_all_levels
 from isbor.inference.expansion import Expansion, expand
 from isbor.inference.mode import find_mode, starting_thresholds
@@ -96,7 +96,7 @@ class OrderedProbit(LatentClassifier):
     thresholds_: FloatArray
     n_iter_: int
 
-    random_state = None  # `read_training` asks for it; nothing here is drawn
+    random_state = None  # nothing is drawn
 
     def __init__(
         self,
@@ -112,13 +112,12 @@ class OrderedProbit(LatentClassifier):
         self.n_jobs = n_jobs
 
     def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        training = read_training(self, X, y, sample_weight)
+        training = self._read_training(X, y, sample_weight)
         scaling = training.scaling
         with Workers(self.n_jobs) as workers:
             line = _maximum_likelihood(training.rows, workers)
             model = _LinearModel(scaling, line.slopes, lapse_after(training.rows.total_weight))
             cuts = thresholds_of_all_levels(training, model, line.thresholds, workers)
-        self._encoding, self.classes_ = training.encoding, training.classes
         slopes = line.slopes * scaling.factor
         # Scores are computed from centred columns, and reported for the columns as they are.
         centre = -float((scaling.mean * scaling.lift) @ slopes)

@@ -10,7 +10,7 @@ from isbor._core.parallel import Workers
 from isbor._core.trace import Callback
 from isbor._core.types import LabelArray
 from isbor.data.encoding import Missing
-from isbor.data.training import ClassWeight, read_training
+from isbor.data.training import ClassWeight
 from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer
 from isbor.estimators.sparse import SparseClassifier
@@ -123,7 +123,7 @@ class SBOR(SparseClassifier):
         self.verbose = verbose
 
     def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        training = read_training(self, X, y, sample_weight)
+        training = self._read_training(X, y, sample_weight)
         rows = training.rows
         if len(rows) > _MAX_ROWS:
             raise ValueError(

@@ -58,7 +58,6 @@ class SparseClassifier(LatentClassifier):
         # If all scores are equal up to rounding, they are not divided by their standard deviation.
         unit = float(np.sqrt(variance)) if variance > _ROUNDING * (1.0 + centre**2) else 1.0
         self._model, self._cuts, self._centre, self._unit = model, cuts, centre, unit
-        self._encoding, self.classes_ = training.encoding, training.classes
         self.thresholds_ = (cuts - centre) / unit
         self.sigma_ = 1.0 / unit
         self.dual_coef_ = model.coef / unit
