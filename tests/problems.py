@@ -10,7 +10,7 @@ from isbor.model.basis import RowDictionary
 
 # --- Tables as a user has them -----------------------------------------------------------------------------
 
-NOISY_CUTS = np.array([0.0, 1.0, 2.0])
+NOISY_THRESHOLDS = np.array([0.0, 1.0, 2.0])
 NOISY_SCALE = 0.5
 
 
@@ -19,10 +19,10 @@ def noisy_score(X):
 
 
 def noisy_rows(n, seed):
-    """Rows and labels: the score cut at `NOISY_CUTS` after noise of `NOISY_SCALE`."""
+    """Rows and labels: the score cut at `NOISY_THRESHOLDS` after noise of `NOISY_SCALE`."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
-    return X, np.digitize(noisy_score(X) + NOISY_SCALE * rng.normal(size=n), NOISY_CUTS)
+    return X, np.digitize(noisy_score(X) + NOISY_SCALE * rng.normal(size=n), NOISY_THRESHOLDS)
 
 
 def shop(n, seed=0):

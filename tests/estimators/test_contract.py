@@ -22,7 +22,7 @@ from isbor.estimators.base import LatentClassifier
 from isbor.estimators.linear import OrderedProbit
 from isbor.metrics import get_scorer, log_loss, mean_absolute_error
 from tests.estimators.hard_problems import check_fitted, named_problems, random_problem
-from tests.problems import NOISY_CUTS, NOISY_SCALE, noisy_rows, noisy_score
+from tests.problems import NOISY_SCALE, NOISY_THRESHOLDS, noisy_rows, noisy_score
 
 SYSTEMS = [
     SBOR(gamma=0.3),
@@ -119,8 +119,8 @@ def test_the_failing_check_fails_for_the_median_alone():
 def test_it_comes_close_to_the_truth(model):
     X, y = noisy_rows(2000, seed=4)
     score = noisy_score(X)
-    truth = np.diff(ndtr((NOISY_CUTS - score[:, None]) / NOISY_SCALE), axis=1, prepend=0.0, append=1.0)
-    best = mean_absolute_error(y, np.digitize(score, NOISY_CUTS))
+    truth = np.diff(ndtr((NOISY_THRESHOLDS - score[:, None]) / NOISY_SCALE), axis=1, prepend=0.0, append=1.0)
+    best = mean_absolute_error(y, np.digitize(score, NOISY_THRESHOLDS))
     assert mean_absolute_error(y, model.predict(X)) < best + 0.05  # the median class of all: + 0.71
     labels = model.classes_
     assert log_loss(y, model.predict_proba(X), labels=labels) < log_loss(y, truth, labels=labels) + 0.1

@@ -46,8 +46,8 @@ def test_it_learns_the_balance_scale_from_three_quarters():
     assert model.n_relevance_ <= 17
 
 
-def standard_error_of_log_noise(score, cuts):
-    """Of the maximum likelihood estimate, from Fisher's information; score and cuts in units of the noise.
+def standard_error_of_log_noise(score, thresholds):
+    """Of the maximum likelihood estimate, from Fisher's information; all in units of the noise.
 
     The score is taken as known, its thresholds are not.
     """
@@ -56,7 +56,7 @@ def standard_error_of_log_noise(score, cuts):
         z = (parameters[1:] - score[:, None]) / np.exp(parameters[0])
         return np.diff(ndtr(z), axis=1, prepend=0.0, append=1.0)
 
-    at, h = np.append(0.0, cuts), 1e-4
+    at, h = np.append(0.0, thresholds), 1e-4
     slopes = [(probabilities(at + e) - probabilities(at - e)) / (2 * h) for e in h * np.eye(len(at))]
     p = probabilities(at)
     possible = p > 1e-12

@@ -11,7 +11,7 @@ from isbor.gp.ep import expectation_propagation, tilted
 from isbor.gp.laplace import laplace
 from isbor.gp.process import Covariance
 from isbor.model.likelihood import edges, ordinal_probit
-from tests.gp.test_process import CUTS, rows_of
+from tests.gp.test_process import THRESHOLDS, rows_of
 from tests.problems import small_rows
 
 
@@ -100,18 +100,18 @@ def test_weight_one_is_the_limit_of_weights_beside_it():
 @pytest.mark.parametrize("amplitude", [0.1, 2.0, 100.0])
 @pytest.mark.parametrize("label", range(4))
 def test_one_row_is_exact(amplitude, label):
-    def evidence(cuts, weight):
+    def evidence(thresholds, weight):
         rows = rows_of([[0.7]], [label], np.array([weight]))
-        return expectation_propagation(np.full((1, 1), amplitude**2), rows, cuts).log_evidence
+        return expectation_propagation(np.full((1, 1), amplitude**2), rows, thresholds).log_evidence
 
-    cuts = edges(np.linspace(-1, 1, 3) * amplitude)
-    low, high = cuts[[label]], cuts[[label + 1]]
+    edge = edges(np.linspace(-1, 1, 3) * amplitude)
+    low, high = edge[[label]], edge[[label + 1]]
     exact = ordinal_probit(np.zeros(1), low, high, scale=np.hypot(1, amplitude)).log_p[0]
-    assert_allclose(evidence(cuts[1:-1], 1.0), exact, rtol=1e-10)
+    assert_allclose(evidence(edge[1:-1], 1.0), exact, rtol=1e-10)
     if amplitude == 2.0:
-        cuts = edges(CUTS)
-        expected, _, _ = integrated(0.0, 4.0, cuts[label], cuts[label + 1], 3.7)
-        assert_allclose(evidence(CUTS, 3.7), expected, rtol=1e-9)
+        edge = edges(THRESHOLDS)
+        expected, _, _ = integrated(0.0, 4.0, edge[label], edge[label + 1], 3.7)
+        assert_allclose(evidence(THRESHOLDS, 3.7), expected, rtol=1e-9)
 
 
 def integrated_evidence(gram, rows, thresholds, n_nodes=60):
@@ -121,9 +121,9 @@ def integrated_evidence(gram, rows, thresholds, n_nodes=60):
     grid = np.stack(np.meshgrid(nodes, nodes, nodes, indexing="ij"), axis=-1).reshape(-1, 3)
     mass = np.einsum("i,j,k->ijk", weights, weights, weights).ravel()
     f = grid @ np.linalg.cholesky(gram).T
-    cuts = edges(thresholds)
+    edge = edges(thresholds)
     log_p = sum(
-        rows.weight[i] * ordinal_probit(f[:, i], np.full(len(f), cuts[y]), np.full(len(f), cuts[y + 1])).log_p
+        rows.weight[i] * ordinal_probit(f[:, i], np.full(len(f), edge[y]), np.full(len(f), edge[y + 1])).log_p
         for i, y in enumerate(rows.y)
     )
     return np.log(mass @ np.exp(log_p))
@@ -135,10 +135,10 @@ def integrated_evidence(gram, rows, thresholds, n_nodes=60):
 def test_evidence_of_three_rows_by_integration(amplitude, y, weight):
     rows = rows_of([[0.0], [0.4], [1.3]], y, np.array(weight))
     gram = Covariance(amplitude, np.ones(1)).gram(rows.X)
-    exact = integrated_evidence(gram, rows, CUTS)
-    error = expectation_propagation(gram, rows, CUTS).log_evidence - exact
+    exact = integrated_evidence(gram, rows, THRESHOLDS)
+    error = expectation_propagation(gram, rows, THRESHOLDS).log_evidence - exact
     assert abs(error) < 0.01
-    assert abs(error) < abs(laplace(gram, rows, CUTS).log_evidence - exact)
+    assert abs(error) < abs(laplace(gram, rows, THRESHOLDS).log_evidence - exact)
 
 
 def two_clusters():
@@ -151,7 +151,7 @@ def two_clusters():
 @pytest.mark.parametrize(
     ("rows", "covariance", "thresholds", "tolerance"),
     [
-        (small_rows(n=40), Covariance(2.0, np.full(2, 0.5)), CUTS, 1e-6),
+        (small_rows(n=40), Covariance(2.0, np.full(2, 0.5)), THRESHOLDS, 1e-6),
         (two_clusters(), Covariance(10.0, np.full(1, 0.6)), np.zeros(1), 1e-4),
     ],
     ids=["few", "clusters"],
@@ -164,8 +164,8 @@ def test_moments_match(rows, covariance, thresholds, tolerance):
     mean, variance = sigma @ posterior.linear, np.diag(sigma)
     cavity_variance = 1 / (1 / variance - posterior.precision)
     cavity_mean = cavity_variance * (mean / variance - posterior.linear)
-    cuts = edges(thresholds)
-    terms = tilted(cavity_mean, cavity_variance, cuts[rows.y], cuts[rows.y + 1], rows.weight)
+    edge = edges(thresholds)
+    terms = tilted(cavity_mean, cavity_variance, edge[rows.y], edge[rows.y + 1], rows.weight)
     new_mean = cavity_mean + cavity_variance * terms.slope
     new_variance = cavity_variance * (1 - cavity_variance * terms.curvature)
     assert_allclose((new_mean - mean) / np.sqrt(variance), 0.0, atol=tolerance)
@@ -177,7 +177,7 @@ def test_equal_rows_make_a_singular_covariance_and_do_no_harm():
     for k in (1, 3):
         rows = rows_of(np.zeros((6 * k, 1)), np.tile([0, 1, 1, 3, 2, 2], k))
         gram = Covariance(2.0, np.ones(1)).gram(rows.X)
-        posterior = expectation_propagation(gram, rows, CUTS).posterior
+        posterior = expectation_propagation(gram, rows, THRESHOLDS).posterior
         spread.append(1 / (1 / 4.0 + posterior.precision.sum()))
         assert_allclose(gram[0] @ posterior.coef, spread[-1] * posterior.linear.sum(), rtol=1e-9)
     assert_allclose(spread[1], spread[0] / 3, rtol=0.1)  # three times the data

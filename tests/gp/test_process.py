@@ -18,7 +18,7 @@ from isbor.model.likelihood import edges, ordinal_probit
 from tests.oracles import dense
 from tests.problems import expanded, small_rows
 
-CUTS = np.array([-0.6, 0.3, 1.1])
+THRESHOLDS = np.array([-0.6, 0.3, 1.1])
 INFERENCES = pytest.mark.parametrize("infer", [laplace, expectation_propagation], ids=["laplace", "ep"])
 
 
@@ -83,22 +83,26 @@ def test_laplace_is_the_shared_posterior_with_thresholds_held_fixed(amplitude):
         precision[n:], precision[:, n:] = 0.0, 0.0
         return replace(free, gradient=gradient, precision=precision, held_precision=1.0)
 
-    mode = find_mode(held, np.ones(len(rows)), np.zeros(len(rows)), CUTS, tol=1e-20)
-    evidence = laplace(gram, rows, CUTS)
+    mode = find_mode(held, np.ones(len(rows)), np.zeros(len(rows)), THRESHOLDS, tol=1e-20)
+    evidence = laplace(gram, rows, THRESHOLDS)
     assert_allclose(gram @ evidence.posterior.coef, phi @ mode.weights, atol=1e-6)
     # There the evidence has the thresholds' prior in it.
-    assert_allclose(evidence.log_evidence, log_evidence(mode) + 0.5 * CUTS @ CUTS, rtol=1e-8)
+    assert_allclose(evidence.log_evidence, log_evidence(mode) + 0.5 * THRESHOLDS @ THRESHOLDS, rtol=1e-8)
 
 
 @pytest.mark.parametrize(
-    ("infer", "amplitude", "cuts", "atol", "score_atol"),
-    [(laplace, 100.0, 50 * CUTS, 1e-6, 1e-5), (expectation_propagation, 30.0, 20 * CUTS, 1e-8, 1e-4)],
+    ("infer", "amplitude", "thresholds", "atol", "score_atol"),
+    [
+        (laplace, 100.0, 50 * THRESHOLDS, 1e-6, 1e-5),
+        (expectation_propagation, 30.0, 20 * THRESHOLDS, 1e-8, 1e-4),
+    ],
 )
-def test_a_start_elsewhere_leads_to_the_same_posterior(infer, amplitude, cuts, atol, score_atol):
+def test_a_start_elsewhere_leads_to_the_same_posterior(infer, amplitude, thresholds, atol, score_atol):
     rows = small_rows(n=40, noise=0.05)
     narrow = Covariance(1.0, np.full(2, 5.0)).gram(rows.X)
     wide = Covariance(amplitude, np.full(2, 0.1)).gram(rows.X)
-    cold, warm = infer(wide, rows, cuts), infer(wide, rows, cuts, infer(narrow, rows, CUTS).posterior)
+    elsewhere = infer(narrow, rows, THRESHOLDS).posterior
+    cold, warm = infer(wide, rows, thresholds), infer(wide, rows, thresholds, elsewhere)
     assert_allclose(warm.log_evidence, cold.log_evidence, atol=atol)
     assert_allclose(wide @ warm.posterior.coef, wide @ cold.posterior.coef, atol=score_atol)
     assert_allclose(warm.posterior.precision, cold.posterior.precision, atol=1e-6)
@@ -108,14 +112,14 @@ def test_equal_rows_are_one_score():
     """With a covariance of all ones the posterior is that of one number."""
     y, weight = np.array([0, 1, 1, 3, 2, 2]), np.array([1.0, 2.0, 0.5, 1.0, 1.0, 3.0])
     rows, variance = rows_of(np.zeros((6, 2)), y, weight), 4.0
-    cuts = edges(CUTS)
+    edge = edges(THRESHOLDS)
 
     def terms(f):
-        return ordinal_probit(np.full(6, f), cuts[y], cuts[y + 1])
+        return ordinal_probit(np.full(6, f), edge[y], edge[y + 1])
 
     mode = minimize_scalar(lambda f: 0.5 * f**2 / variance - weight @ terms(f).log_p, options={"xtol": 1e-12})
     expected = -mode.fun - 0.5 * np.log1p(variance * (weight @ terms(mode.x).curvature))
-    evidence = laplace(Covariance(2.0, np.ones(2)).gram(rows.X), rows, CUTS)
+    evidence = laplace(Covariance(2.0, np.ones(2)).gram(rows.X), rows, THRESHOLDS)
     assert_allclose(evidence.log_evidence, expected, rtol=1e-9)
 
 
@@ -125,7 +129,7 @@ def test_laplace_takes_a_weight_for_a_repetition():
     twice = rows.take(np.repeat(np.arange(len(rows)), rows.weight.astype(int)))
     twice = replace(twice, weight=np.ones(len(twice)))
     covariance = Covariance(3.0, np.full(2, 0.5))
-    one, two = (laplace(covariance.gram(some.X), some, CUTS) for some in (rows, twice))
+    one, two = (laplace(covariance.gram(some.X), some, THRESHOLDS) for some in (rows, twice))
     assert_allclose(two.log_evidence, one.log_evidence, rtol=1e-9)
     assert_allclose(two.by_thresholds, one.by_thresholds, rtol=1e-7)
 
@@ -135,7 +139,7 @@ def test_order_of_rows_does_not_matter(infer):
     rows = small_rows(n=40)
     order = np.random.default_rng(0).permutation(len(rows))
     covariance = Covariance(3.0, np.full(2, 0.5))
-    one, two = (infer(covariance.gram(some.X), some, CUTS) for some in (rows, rows.take(order)))
+    one, two = (infer(covariance.gram(some.X), some, THRESHOLDS) for some in (rows, rows.take(order)))
     assert_allclose(two.log_evidence, one.log_evidence, rtol=1e-10)
     assert_allclose(two.posterior.coef, one.posterior.coef[order], atol=1e-6)
 
@@ -166,7 +170,7 @@ def test_predictions_are_the_conditional_gaussian(infer):
     rows = small_rows(n=25)
     covariance = Covariance(2.0, np.array([1.0, 3.0]))
     K = covariance.gram(rows.X)
-    posterior = infer(K, rows, CUTS).posterior
+    posterior = infer(K, rows, THRESHOLDS).posterior
     latent = Process(Scaling.identity(2), rows.X, covariance, posterior, lapse=0.0)
     new = np.random.default_rng(1).normal(size=(7, 2))
     score = latent.latent(new)

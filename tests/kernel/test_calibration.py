@@ -12,11 +12,11 @@ from isbor.kernel.kernels import CutScore, Kernel
 def test_the_probit_that_made_the_labels_is_found_again():
     rng = np.random.default_rng(0)
     score = 5.0 + 3.0 * rng.normal(size=20_000)
-    cuts = np.array([2.0, 3.0, 4.5])
-    y = np.digitize(0.7 * score + rng.normal(size=20_000), cuts)
+    thresholds = np.array([2.0, 3.0, 4.5])
+    y = np.digitize(0.7 * score + rng.normal(size=20_000), thresholds)
     found = calibrate(score, y, np.ones(20_000))
     assert_allclose(found.slope, 0.7, rtol=0.02)
-    assert_allclose(found.thresholds, cuts, atol=0.08)
+    assert_allclose(found.thresholds, thresholds, atol=0.08)
 
 
 def test_it_is_the_maximum_of_the_likelihood_where_the_prior_is_weak():
@@ -26,8 +26,8 @@ def test_it_is_the_maximum_of_the_likelihood_where_the_prior_is_weak():
     found = calibrate(score, y, weight)
 
     def log_likelihood(slope, thresholds):
-        cuts = np.concatenate([[-np.inf], thresholds, [np.inf]])
-        return weight @ np.log(norm.cdf(cuts[y + 1] - slope * score) - norm.cdf(cuts[y] - slope * score))
+        edge = np.concatenate([[-np.inf], thresholds, [np.inf]])
+        return weight @ np.log(norm.cdf(edge[y + 1] - slope * score) - norm.cdf(edge[y] - slope * score))
 
     best = log_likelihood(found.slope, found.thresholds)
     for step in (-0.1, 0.1):

@@ -17,9 +17,9 @@ MOODS = np.array(["low", "mid", "high"])
 def forecasts(n_rows, n_classes, seed, sureness=1.0):
     """Labels of an ordinal probit and its probabilities, true at sureness 1, too extreme above."""
     rng = np.random.default_rng(seed)
-    score, cuts, noise = rng.normal(size=n_rows), np.linspace(-1.5, 1.5, n_classes - 1), 0.6
-    y = np.searchsorted(cuts, score + noise * rng.normal(size=n_rows))
-    cumulative = ndtr(sureness * (cuts - score[:, np.newaxis]) / noise)
+    score, thresholds, noise = rng.normal(size=n_rows), np.linspace(-1.5, 1.5, n_classes - 1), 0.6
+    y = np.searchsorted(thresholds, score + noise * rng.normal(size=n_rows))
+    cumulative = ndtr(sureness * (thresholds - score[:, np.newaxis]) / noise)
     return y, np.diff(cumulative, axis=1, prepend=0.0, append=1.0)
 
 

@@ -57,15 +57,15 @@ def test_moments_of_the_average(training, results, average):
     X = training.X + 0.1
     models = [result.model for result in results]
     units = [np.sqrt(1.0 + model.latent_of_scaled(training.rows.X).mean.var()) for model in models]
-    cuts = [model.thresholds / unit for model, unit in zip(models, units, strict=True)]
+    thresholds = [model.thresholds / unit for model, unit in zip(models, units, strict=True)]
     parts = [model.latent(X) for model in models]
-    means = np.stack([p.mean / unit - cut.mean() for p, unit, cut in zip(parts, units, cuts, strict=True)])
+    means = np.stack([p.mean / unit - b.mean() for p, unit, b in zip(parts, units, thresholds, strict=True)])
     variances = [p.variance / unit**2 for p, unit in zip(parts, units, strict=True)]
     noises = [p.noise_variance / unit**2 for p, unit in zip(parts, units, strict=True)]
     model = average.model
     latent = model.latent(X)
     unit = 1.0 / np.sqrt(np.mean(np.power(units, -2.0)))  # of the average, where its mean noise is 1
-    assert_allclose(model.thresholds / unit, np.mean(cuts, axis=0))
+    assert_allclose(model.thresholds / unit, np.mean(thresholds, axis=0))
     assert_allclose((latent.mean - model.thresholds.mean()) / unit, means.mean(axis=0), atol=1e-10)
     assert_allclose(latent.variance / unit**2, np.mean(variances, axis=0) + means.var(axis=0))
     assert_allclose(latent.noise_variance / unit**2, np.mean(noises, axis=0))

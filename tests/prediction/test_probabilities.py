@@ -195,9 +195,9 @@ def test_variance_and_probabilities_against_importance_sampling(seed, gamma):
 
     def weighted(draws, log_density):
         w, b = draws[:, :m], draws[:, m:]
-        cuts = np.column_stack([np.full(len(b), -np.inf), b, np.full(len(b), np.inf)])
+        edge = np.column_stack([np.full(len(b), -np.inf), b, np.full(len(b), np.inf)])
         scores = w @ basis(rows.X).T
-        log_p = ordinal_probit(scores.ravel(), cuts[:, rows.y].ravel(), cuts[:, rows.y + 1].ravel()).log_p
+        log_p = ordinal_probit(scores.ravel(), edge[:, rows.y].ravel(), edge[:, rows.y + 1].ravel()).log_p
         log_prior = -0.5 * w**2 @ mode.alpha - 0.5 * beta * (b**2).sum(axis=1)
         log_posterior = log_p.reshape(scores.shape).sum(axis=1) + log_prior
         weight = np.exp(log_posterior - log_density - (log_posterior - log_density).max())

@@ -92,8 +92,8 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Base class of all estimators.
 
     A subclass implements `_fit`, which reads the training data by `_read_training` and sets `_model` (the
-    latent score), `_cuts` (the thresholds between all classes) and, if scores are reported in other units,
-    `_centre` and `_unit`.
+    latent score), `_thresholds` (between all classes) and, if scores are reported in other units, `_centre`
+    and `_unit`.
     """
 
     classes_: LabelArray
@@ -106,7 +106,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
     n_jobs: int | None
     _encoding: TableEncoding
     _model: LatentModel
-    _cuts: FloatArray
+    _thresholds: FloatArray
     _centre: float = 0.0  # scores are reported as (score - centre) / unit
     _unit: float = 1.0
     _allowed: ClassVar[dict[str, Allowed]] = SHARED_PARAMETERS
@@ -245,17 +245,17 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
             For two classes, score minus threshold, positive for the upper class. For more, the distance to
             the nearer threshold of each class, positive for the predicted class only.
         """
-        result = self._map_rows(X, lambda latent: margins(latent, self._cuts))
+        result = self._map_rows(X, lambda latent: margins(latent, self._thresholds))
         return result[:, 1] if len(self.classes_) == 2 else result
 
     def _decide(self, latent: Latent, loss: Loss) -> IntArray:
         if isinstance(loss, str) and loss == "absolute":
-            return decide(latent, self._cuts, loss)
+            return decide(latent, self._thresholds, loss)
         return decide(*self._response(latent), loss)
 
     def _response(self, latent: Latent) -> tuple[Latent, FloatArray]:
         """Return the score and the thresholds from which class probabilities are computed."""
-        return latent, self._cuts
+        return latent, self._thresholds
 
     @property
     def column_names_(self) -> NDArray[np.object_]:
@@ -327,7 +327,7 @@ class LatentClassifier(OrdinalClassifier):
             raise ValueError(f"coverage is {coverage}; a number between 0 and 1 is needed, for example 0.9.")
         limits = self._map_rows(
             X,
-            lambda latent: np.stack(credible_intervals(latent, self._cuts, coverage), axis=1),
+            lambda latent: np.stack(credible_intervals(latent, self._thresholds, coverage), axis=1),
         )
         return limits[:, 0], limits[:, 1]
 

@@ -198,10 +198,10 @@ class GPOR(LatentClassifier):
         lapse = lapse_after(training.rows.total_weight)
         model = Process(training.scaling, training.rows.X, fit.covariance, fit.posterior, lapse)
         with Workers(self.n_jobs) as workers:
-            cuts = thresholds_of_all_levels(training, model, fit.thresholds, workers)
+            thresholds = thresholds_of_all_levels(training, model, fit.thresholds, workers)
         amplitude, scales = fit.covariance.amplitude, fit.covariance.scales
-        self._model, self._cuts, self._centre, self._unit = model, cuts, 0.0, amplitude
-        self.thresholds_ = cuts / amplitude
+        self._model, self._thresholds, self._centre, self._unit = model, thresholds, 0.0, amplitude
+        self.thresholds_ = thresholds / amplitude
         self.sigma_ = 1.0 / amplitude
         if self.metric == "ard":
             self.gamma_ = np.where(training.scaling.factor > 0.0, scales, 0.0)

@@ -264,7 +264,7 @@ class ISVOR(KernelClassifier[CutScore]):
     def _set_fitted(self, training: TrainingSet, kernel: Kernel, cut: CutScore) -> None:
         super()._set_fitted(training, kernel, cut)
         whole = self._learned.machines[0]
-        self._cuts = self.thresholds_ = _thresholds_of_all_levels(training, cut.thresholds, whole.score)
+        self._thresholds = self.thresholds_ = _thresholds_of_all_levels(training, cut.thresholds, whole.score)
         self.dual_objective_ = dual_objective(whole)
         self.violation_ = largest_violation(whole, self._learned.gram.values)
 

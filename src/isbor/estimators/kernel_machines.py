@@ -64,7 +64,7 @@ class KernelClassifier(OrdinalClassifier, Generic[Cut]):
     gamma_: float
     n_iter_: int
     _calibration: Calibration | None
-    _response_cuts: FloatArray
+    _response_thresholds: FloatArray
     _lapse: float
 
     def __sklearn_tags__(self) -> Tags:
@@ -84,14 +84,14 @@ class KernelClassifier(OrdinalClassifier, Generic[Cut]):
         machine = KernelMachine(training.scaling, kernel, support, cut.coef[chosen])
         own = self._scores(rows, kernel, support, cut.coef[chosen])
         self._model = machine
-        self._cuts = self._all_levels(training, cut.thresholds, own)
+        self._thresholds = self._all_levels(training, cut.thresholds, own)
         self._calibration = None
         if self.probability:
             self._calibration = calibrate(self._held_out_scores(rows, kernel, cut), rows.y, rows.weight)
-            slope, cuts = self._calibration.slope, self._calibration.thresholds
-            self._response_cuts = self._all_levels(training, cuts, slope * own)
+            thresholds, slope = self._calibration.thresholds, self._calibration.slope
+            self._response_thresholds = self._all_levels(training, thresholds, slope * own)
             self._lapse = lapse_after(training.rows.total_weight)
-        self.thresholds_ = self._cuts
+        self.thresholds_ = self._thresholds
         self.dual_coef_ = machine.coef
         self.support_ = support.source
         self.support_vectors_ = training.X[support.source]
@@ -177,7 +177,7 @@ class KernelClassifier(OrdinalClassifier, Generic[Cut]):
 
     def _response(self, latent: Latent) -> tuple[Latent, FloatArray]:
         calibration = cast(Calibration, self._calibration)
-        return calibration.response(latent, self._lapse), self._response_cuts
+        return calibration.response(latent, self._lapse), self._response_thresholds
 
 
 class BatchKernelClassifier(KernelClassifier[Cut]):

@@ -117,14 +117,14 @@ class OrderedProbit(LatentClassifier):
         with Workers(self.n_jobs) as workers:
             line = _maximum_likelihood(training.rows, workers)
             model = _LinearModel(scaling, line.slopes, lapse_after(training.rows.total_weight))
-            cuts = thresholds_of_all_levels(training, model, line.thresholds, workers)
+            thresholds = thresholds_of_all_levels(training, model, line.thresholds, workers)
         slopes = line.slopes * scaling.factor
         # Scores are computed from centred columns, and reported for the columns as they are.
         centre = -float((scaling.mean * scaling.lift) @ slopes)
         with np.errstate(over="ignore"):  # the slope of a column of tiny numbers may be infinite
             self.coef_ = slopes * scaling.lift
-        self._model, self._cuts, self._centre, self._unit = model, cuts, centre, 1.0
-        self.thresholds_ = cuts - centre
+        self._model, self._thresholds, self._centre, self._unit = model, thresholds, centre, 1.0
+        self.thresholds_ = thresholds - centre
         self.n_iter_ = line.n_iter
 
 

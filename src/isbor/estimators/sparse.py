@@ -53,12 +53,12 @@ class SparseClassifier(LatentClassifier):
     def _set_fitted(self, training: TrainingSet, result: SearchResult, workers: Workers) -> None:
         """Set the fitted attributes."""
         model, rows = result.model, training.rows
-        cuts = thresholds_of_all_levels(training, model, model.thresholds, workers)
+        thresholds = thresholds_of_all_levels(training, model, model.thresholds, workers)
         centre, variance = model.latent_moments(rows, workers)
         # If all scores are equal up to rounding, they are not divided by their standard deviation.
         unit = float(np.sqrt(variance)) if variance > _ROUNDING * (1.0 + centre**2) else 1.0
-        self._model, self._cuts, self._centre, self._unit = model, cuts, centre, unit
-        self.thresholds_ = (cuts - centre) / unit
+        self._model, self._thresholds, self._centre, self._unit = model, thresholds, centre, unit
+        self.thresholds_ = (thresholds - centre) / unit
         self.sigma_ = 1.0 / unit
         self.dual_coef_ = model.coef / unit
         self.intercept_ = (model.intercept - centre) / unit

@@ -82,8 +82,8 @@ def expectation_propagation(
     gram: FloatArray, rows: TrainingRows, thresholds: FloatArray, start: ProcessPosterior | None = None
 ) -> Evidence:
     """Return the approximate log evidence by expectation propagation, with its gradient."""
-    cuts = edges(thresholds)
-    low, high = cuts[rows.y], cuts[rows.y + 1]
+    edge = edges(thresholds)
+    low, high = edge[rows.y], edge[rows.y + 1]
     precision, linear = (np.full(len(rows), _WEAKEST), np.zeros(len(rows)))
     if start is not None:
         precision, linear = start.precision, start.linear

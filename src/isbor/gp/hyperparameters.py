@@ -104,7 +104,7 @@ class _Coordinates:
 
     group: IntArray  # (d,) group number of each column
     n_groups: int
-    starting_cuts: FloatArray  # (r-1,) c at the start
+    start: FloatArray  # (r-1,) c at the start
     lowest: FloatArray  # (p,) lower bounds
     highest: FloatArray  # (p,) upper bounds
     unit: float  # unit of widths
@@ -114,22 +114,22 @@ class _Coordinates:
         """Return the coordinates for these groups of columns, numbered from 0."""
         unit = 1.0 / settings.n_features
         widths = np.multiply(_WIDTHS, unit) if settings.gamma is None else np.full(2, settings.gamma)
-        cuts = starting_thresholds(rows.y, rows.weight)
+        c = starting_thresholds(rows.y, rows.weight)
         n_groups = int(group[-1]) + 1
 
-        def bounds(end: int, first_cut: float) -> FloatArray:
+        def bounds(end: int, first: float) -> FloatArray:
             log_widths, log_gaps = np.log(widths[end]), np.log(_GAPS[end])
-            parts = np.full(n_groups, log_widths), [first_cut], np.full(len(cuts) - 1, log_gaps)
+            parts = np.full(n_groups, log_widths), [first], np.full(len(c) - 1, log_gaps)
             return np.concatenate([[np.log(_AMPLITUDES[end])], *parts])
 
         # The first threshold has no bounds: if all coordinates had, the first step of L-BFGS-B would go to
         # the bounds.
-        return cls(group, n_groups, cuts, bounds(0, -np.inf), bounds(1, np.inf), unit)
+        return cls(group, n_groups, c, bounds(0, -np.inf), bounds(1, np.inf), unit)
 
     def point(self, amplitude: float, scales: FloatArray, thresholds: FloatArray | None = None) -> FloatArray:
         """Return the point with these parameters, with one scale for each group."""
-        cuts = self.starting_cuts if thresholds is None else thresholds / np.hypot(1.0, amplitude)
-        point = np.concatenate([[np.log(amplitude)], np.log(scales), cuts[:1], np.log(np.diff(cuts))])
+        c = self.start if thresholds is None else thresholds / np.hypot(1.0, amplitude)
+        point = np.concatenate([[np.log(amplitude)], np.log(scales), c[:1], np.log(np.diff(c))])
         return np.asarray(np.clip(point, self.lowest, self.highest))
 
     def random_point(self, rng: np.random.Generator) -> FloatArray:
@@ -141,10 +141,10 @@ class _Coordinates:
 
     def read(self, point: FloatArray) -> tuple[Covariance, FloatArray]:
         """Return covariance and thresholds at a point."""
-        log_amplitude, log_scales, first_cut, log_gaps = np.split(point, self._ends)
+        log_amplitude, log_scales, first, log_gaps = np.split(point, self._ends)
         amplitude = float(np.exp(log_amplitude[0]))
-        cuts = np.cumsum(np.concatenate([first_cut, np.exp(log_gaps)]))
-        return Covariance(amplitude, np.exp(log_scales)[self.group]), np.hypot(1.0, amplitude) * cuts
+        c = np.cumsum(np.concatenate([first, np.exp(log_gaps)]))
+        return Covariance(amplitude, np.exp(log_scales)[self.group]), np.hypot(1.0, amplitude) * c
 
     @property
     def _ends(self) -> tuple[int, int, int]:

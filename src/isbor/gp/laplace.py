@@ -64,8 +64,8 @@ def laplace(
     gram: FloatArray, rows: TrainingRows, thresholds: FloatArray, start: ProcessPosterior | None = None
 ) -> Evidence:
     """Return the approximate log evidence by Laplace's method, with its gradient."""
-    cuts = edges(thresholds)
-    low, high, v = cuts[rows.y], cuts[rows.y + 1], rows.weight
+    edge = edges(thresholds)
+    low, high, v = edge[rows.y], edge[rows.y + 1], rows.weight
     mode = _find_mode(gram, low, high, v, start)
     at, posterior = mode.at, mode.posterior
 

@@ -83,8 +83,8 @@ class Ensemble:
     @property
     def thresholds(self) -> FloatArray:
         """Thresholds of the average, (r-1,)."""
-        cuts = [scale * model.mode.thresholds for model, _, scale in self._parts()]
-        thresholds: FloatArray = np.average(cuts, axis=0, weights=self.shares)
+        of_models = [scale * model.mode.thresholds for model, _, scale in self._parts()]
+        thresholds: FloatArray = np.average(of_models, axis=0, weights=self.shares)
         return thresholds
 
     @property

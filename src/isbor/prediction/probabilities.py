@@ -41,11 +41,11 @@ def class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArray:
 
 def log_class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArray:
     """Return ln P(y = k), accurate far into the tails, shape (n, r)."""
-    cuts = edges(thresholds)
+    edge = edges(thresholds)
     log_p: FloatArray = np.stack(
         [
             ordinal_probit(latent.mean, low, high, scale=latent.response_scale).log_p
-            for low, high in zip(cuts[:-1], cuts[1:], strict=True)
+            for low, high in zip(edge[:-1], edge[1:], strict=True)
         ],
         axis=1,
     )
@@ -65,20 +65,20 @@ def credible_intervals(
     """
     tail = 0.5 - 0.5 * coverage
     unit = np.sqrt(latent.noise_variance)[:, None]
-    mean, spread, cuts = (
+    mean, spread, thresholds = (
         latent.mean[:, None] / unit,
         np.sqrt(latent.variance)[:, None] / unit,
         thresholds / unit,
     )
-    middle = 0.5 * (cuts[:, 1:] + cuts[:, :-1])
-    half = 0.5 * np.diff(cuts)
+    middle = 0.5 * (thresholds[:, 1:] + thresholds[:, :-1])
+    half = 0.5 * np.diff(thresholds)
     limits = []
     for share in (tail, 1.0 - tail):
         # The lowest class is likely if the score is low, an inner class if the distance is small.
         low = mean + spread * ndtri(1.0 - share)
         high = mean + spread * ndtri(share)
         far = _distance_quantile(mean - middle, spread, 1.0 - share)
-        ends = ndtr(cuts[:, :1] - low), ndtr(high - cuts[:, -1:])
+        ends = ndtr(thresholds[:, :1] - low), ndtr(high - thresholds[:, -1:])
         inner = ndtr(half - far) - ndtr(-half - far)
         limits.append(_with_lapses(np.hstack([ends[0], inner, ends[1]]), latent.lapse))
     return limits[0], limits[1]
