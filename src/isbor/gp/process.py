@@ -105,7 +105,8 @@ class ProcessPosterior:
     @property
     def half_log_determinant(self) -> float:
         """½ ln|B|."""
-        return float(np.log(np.diag(self.lower)).sum())
+        # Copied: of a strided array, the logarithms of NumPy 1 depend in the last bit on where memory lies.
+        return float(np.log(np.diag(self.lower).copy()).sum())
 
     def inverse(self) -> FloatArray:
         """Return the lower triangle of B⁻¹ with zeros above, a new array."""
