@@ -16,7 +16,7 @@ from isbor.inference.sparse import SparseModel
 from isbor.inspection import feature_relevance
 from isbor.model.basis import Functions, RowDictionary
 from isbor.prediction.ensemble import Ensemble
-from tests.problems import small_rows
+from tests.problems import shop, small_rows
 
 
 def hand_made(rows, functions, weights):
@@ -61,27 +61,6 @@ def all_pairs(latent, rows, feature=None):
         X[:, feature == j] = rows.X[donor][:, feature == j]
         effect[j] = share @ (latent.latent_of_scaled(X).mean - score) ** 2
     return effect / effect.sum()
-
-
-def shop(n):
-    """A table with all there is: missing cells, a category, an ordered one, skewed numbers, a constant."""
-    rng = np.random.default_rng(0)
-    income = np.exp(2.0 * rng.normal(size=n))
-    age = rng.normal(size=n)
-    colour = rng.choice(["red", "green", "blue"], n)
-    size = rng.choice(["s", "m", "l"], n)
-    f = np.log(income) / 2 + age * (colour == "red") + (size == "l")
-    frame = pd.DataFrame(
-        {
-            "income": income,
-            "age": np.where(rng.random(n) < 0.2, np.nan, age),
-            "one": 1.0,
-            "colour": colour,
-            "size": pd.Categorical(size, ["s", "m", "l"], ordered=True),
-            "flag": rng.random(n) < 0.5,
-        }
-    )
-    return frame, np.digitize(f + 0.3 * rng.normal(size=n), [-0.5, 0.5, 1.2])
 
 
 def test_of_a_linear_score_it_is_the_square_of_coefficient_times_spread():

@@ -277,21 +277,6 @@ def test_attributes_describe_one_sum(fits, two_of_six, family):
     check_one_sum(fits[family], two_of_six[0])
 
 
-@pytest.mark.parametrize("parameters", [MIXED, {}], ids=["mixed", "auto"])
-def test_an_interrupt_leaves_the_estimator_as_it_was(two_of_six, parameters):
-    seen = []
-
-    def interrupt(step):
-        seen.append(step)
-        if len(seen) == 100:
-            raise KeyboardInterrupt
-
-    model = ISBOR(**parameters, callback=interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(two_of_six[0], two_of_six[1])
-    assert not hasattr(model, "classes_")
-
-
 def test_outliers_do_not_hide_a_feature(two_of_six, fits):
     """One wild value takes the signal out of a standardised column, not out of its warp."""
     X, y, X_test, y_test = two_of_six
@@ -316,14 +301,3 @@ def test_categories_and_missing_cells(family):
     assert mean_absolute_error(y_test, model.predict(X_test)) < 0.25
     unseen = X_test.iloc[:5].assign(colour="violet")
     assert_allclose(model.predict_proba(unseen).sum(axis=1), 1.0)
-
-
-def test_arrays_with_missing_cells_are_refused_unless_asked_for():
-    X, y = shop(200, 0)
-    numbers = X[["age"]].to_numpy()
-    with pytest.raises(ValueError, match=r'NaN.*row .*missing="indicator"'):
-        ISBOR().fit(numbers, y)
-    model = ISBOR(missing="indicator", basis="rbf").fit(numbers, y)
-    assert_allclose(model.predict_proba([[np.nan]]).sum(), 1.0)
-    with pytest.raises(ValueError, match="NaN or inf"):
-        ISBOR(missing="error").fit(X[["age"]], y)

@@ -289,8 +289,6 @@ def test_copies_learn_on_their_own(rows):
             {},
             "0 classes with positive weight",
         ),
-        ({"classes": CLASSES}, {"sample_weight": np.full(60, -1.0)}, r"sample_weight is -1\.0 in row 0"),
-        ({"constraints": "explicit", "classes": CLASSES}, {}, "constraints='explicit': 'implicit' or"),
     ],
 )
 def test_partial_fit_says_what_it_needs(rows, parameters, arguments, message):

@@ -115,19 +115,6 @@ def test_the_slopes_of_a_category_are_its_frequencies_around_their_mean():
     assert_allclose(unseen[0, 1], with_lapses(ndtr(quantiles.mean())[None, None], 120)[0, 0], atol=0.01)
 
 
-def test_a_missing_cell_is_the_mean_and_a_column_that_marks_it():
-    X, y = draw(200)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    frame.loc[::5, "b"] = np.nan
-    model = OrderedProbit().fit(frame, y)
-    marked = np.column_stack(
-        [frame["a"], frame["b"].fillna(frame["b"].mean()), frame["b"].isna(), frame["c"]]
-    )
-    filled = OrderedProbit().fit(marked, y)
-    assert_allclose(model.coef_, filled.coef_, rtol=1e-6)
-    assert_allclose(model.predict_proba(frame), filled.predict_proba(marked), rtol=1e-6)
-
-
 def test_only_the_ratios_of_weights_matter():
     X, y = draw(100)
     weight = np.random.default_rng(0).integers(0, 4, 100)

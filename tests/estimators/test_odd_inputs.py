@@ -78,15 +78,6 @@ def test_masked_cells_are_missing_cells(system):
 
 
 @every_system
-def test_masked_labels_and_weights_are_refused(system):
-    X, y, weight = draw_table()
-    with pytest.raises(ValueError, match="y contains NaN. 1 of 60 labels are missing .* row 7"):
-        clone(system).fit(X, masked_in_row_7(y))
-    with pytest.raises(ValueError, match="sample_weight is nan in row 7"):
-        clone(system).fit(X, y, sample_weight=masked_in_row_7(weight))
-
-
-@every_system
 def test_masked_arrays_without_masked_values_are_arrays(system):
     X, y, weight = draw_table()
     model = clone(system).fit(np.ma.array(X), np.ma.array(y), sample_weight=np.ma.array(weight))

@@ -212,26 +212,6 @@ def test_a_given_width_stays_and_the_best_width_is_better():
         assert other.log_evidence < free.log_evidence - 0.1
 
 
-def test_ard_finds_the_columns_that_matter():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(120, 3))
-    X[:, 2] = 0.0
-    y = np.digitize(2 * np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=120), [-1.0, 1.0])
-    rows = rows_of(X, y)
-    shared = fit_process(rows, laplace, ProcessSettings(2))
-    apart = fit_process(rows, laplace, ProcessSettings(2, ard=True))
-    assert apart.log_evidence > shared.log_evidence + 3
-    assert apart.covariance.scales[0] > 100 * apart.covariance.scales[1]
-
-
-def test_restarts_never_lower_the_evidence_and_follow_the_seed():
-    rows = small_rows(n=30, seed=3)
-    plain = fit_process(rows, laplace, ProcessSettings(2))
-    more = [fit_process(rows, laplace, ProcessSettings(2, n_restarts=2, seed=seed)) for seed in (5, 5)]
-    assert more[0].log_evidence >= plain.log_evidence
-    assert more[0].log_evidence == more[1].log_evidence
-
-
 @INFERENCES
 def test_labels_without_noise_lead_to_little_noise(infer):
     x = np.linspace(-1, 1, 40)

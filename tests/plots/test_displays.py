@@ -1,6 +1,5 @@
 """What all displays have in common."""
 
-import subprocess
 import sys
 
 import matplotlib.pyplot as plt
@@ -80,8 +79,3 @@ def test_without_matplotlib_it_says_what_to_install(make, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r'pip install "isbor\[plots\]"'):
         display.plot()
-
-
-def test_matplotlib_is_imported_only_to_draw():
-    code = "import sys, isbor.plots; sys.exit('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

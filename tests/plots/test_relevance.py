@@ -55,19 +55,15 @@ def test_without_relevance_a_sentence_is_drawn():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("relevance", "options", "message"),
     [
-        (([0.5, 0.6],), r"relevance has minimum 0.5 and sum 1.1; .*sum to 1 are needed.*Divide them"),
-        (([np.nan, 1.0],), "relevance has minimum nan"),
-        (([],), r"relevance has shape \(0,\); one number per feature"),
-        (([0.5, 0.5], ["a"]), r"names is \['a'\].*a list of 2 name\(s\) is needed"),
+        ([0.5, 0.6], {}, r"relevance has minimum 0.5 and sum 1.1; .*sum to 1 are needed.*Divide them"),
+        ([np.nan, 1.0], {}, "relevance has minimum nan"),
+        ([], {}, r"relevance has shape \(0,\); one number per feature"),
+        ([0.5, 0.5], {"names": ["a"]}, r"names is \['a'\].*a list of 2 name\(s\) is needed"),
+        ([0.5, 0.5], {"max_features": 0}, "max_features is 0; a whole number, at least 1"),
     ],
 )
-def test_bad_values_are_refused(arguments, message):
+def test_bad_values_are_refused(relevance, options, message):
     with pytest.raises(ValueError, match=message):
-        RelevanceDisplay.from_values(*arguments)
-
-
-def test_at_least_one_feature_is_shown():
-    with pytest.raises(ValueError, match="max_features is 0; a whole number, at least 1"):
-        RelevanceDisplay.from_values([0.5, 0.5], max_features=0)
+        RelevanceDisplay.from_values(relevance, **options)

@@ -141,11 +141,6 @@ def test_bands_have_their_coverage(level):
     assert_allclose(inside, level, atol=1e-3)
 
 
-def test_bands_close_when_the_score_is_certain():
-    lower, upper = credible_intervals(score(MEAN, 0.0), B, 0.9)
-    assert_allclose(lower, upper)
-
-
 @pytest.mark.parametrize("observed", [[0, 1, 2], [2, 3, 5], [0, 4], [3, 4]])
 def test_empty_levels_are_small_but_defined(observed):
     observed = np.array(observed)
