@@ -333,6 +333,13 @@ def test_columns_without_string_names_are_told_by_position():
         encode(pd.DataFrame([["a", np.inf]]))
 
 
+def test_names_that_only_one_table_has_are_warned_of_and_mixed_ones_refused():
+    with pytest.warns(UserWarning, match="^X has feature names, but Model was fitted without feature names$"):
+        assert_array_equal(learn([[1.0]])[2](pd.DataFrame({"a": [2.0]})), [[2]])
+    with pytest.raises(TypeError, match=r"only supported if all .* has \['int', 'str'\] as column name"):
+        learn(pd.DataFrame([[1.0, 2.0]], columns=["a", 1]))
+
+
 def test_numbers_may_come_as_an_array_and_categories_may_not():
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         assert_array_equal(learn(pd.DataFrame({"a": [1.0, None]}))[2]([[5.0]]), [[5, 0]])
