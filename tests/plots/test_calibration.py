@@ -239,7 +239,6 @@ HALVES, THREE = [[0.5, 0.5]] * 2, [[0.5, 0.5]] * 3
         (["low", "high"], HALVES, {}, r"strings, whose order must be given\. Pass\n    classes="),
         ([1, 2, 3], THREE, {}, r"shape \(3, 2\).*3 class\(es\) \[1, 2, 3\], \(3, 3\) is.*classes="),
         ([0, 1], [[0.5, 0.5], [0.5, 0.6]], {}, "row sums from 1 to 1.1.*Pass the output of predict_proba"),
-        ([0, 1], [[0.5, 0.5], [np.nan, 1.0]], {}, "minimum nan"),
         ([1, 1], [[1.0], [1.0]], {}, "proba has 1 column.*at least 2 classes are needed"),
         ([0, 1], HALVES, {"n_bins": 0}, "n_bins is 0; a whole number, at least 1"),
         ([0, 1], HALVES, {"confidence": 95}, "confidence is 95; a number between 0 and 1"),

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.labels import encode_labels, ordered_union, rank_labels
+from isbor.data.weights import check_sample_weight
 
-__all__ = ["Order", "Ranked", "ranks", "read_forecast", "read_labels", "union_order"]
+__all__ = ["Order", "Ranked", "check_forecast", "ranks", "read_forecast", "read_labels", "union_order"]
 
 Order: TypeAlias = Sequence[Any] | LabelArray
 
@@ -48,7 +49,7 @@ def read_labels(
             f"y_true holds {len(true)} label(s) and y_pred {len(pred)}; the numbers must be equal. "
             "Pass true and predicted labels of the same rows."
         )
-    return Ranked(true, pred, _weights(sample_weight, len(true)), len(order))
+    return Ranked(true, pred, check_sample_weight(sample_weight, len(true)), len(order))
 
 
 def read_forecast(
@@ -57,21 +58,29 @@ def read_forecast(
     """Check true labels, probabilities and weights; return the ranks, the probabilities and the weights."""
     order = _own_order(y_true) if labels is None else labels
     true = ranks(y_true, order, "y_true")
-    proba = np.asarray(y_proba, dtype=np.float64)
-    if proba.shape != (len(true), len(order)):
+    proba = check_forecast(y_proba, len(true), order, name="y_proba", order_name="labels")
+    return true, proba, check_sample_weight(sample_weight, len(true))
+
+
+def check_forecast(
+    proba: ArrayLike, n_rows: int, classes: Order, *, name: str, order_name: str
+) -> FloatArray:
+    """Return predicted probabilities, checked; `name` and `order_name` are the names of the arguments."""
+    table = np.asarray(proba, dtype=np.float64)
+    if table.shape != (n_rows, len(classes)):
         raise ValueError(
-            f"y_proba has shape {proba.shape}; for {len(true)} row(s) and the {len(order)} classes "
-            f"{np.asarray(order).tolist()}, {(len(true), len(order))} is needed. Pass the classes of all "
-            "columns, lowest first, as labels= (for example the estimator's classes_)."
+            f"{name} has shape {table.shape}; for {n_rows} row(s) and the {len(classes)} class(es) "
+            f"{np.asarray(classes).tolist()}, {(n_rows, len(classes))} is needed. Pass the classes of all "
+            f"columns, lowest first, as {order_name}=, for example the estimator's classes_."
         )
+    sums = table.sum(axis=1)
     # Written so that NaN fails it.
-    if not (proba.min() >= -_SUM_TOLERANCE and np.all(np.abs(proba.sum(axis=1) - 1) <= _SUM_TOLERANCE)):
+    if not (table.min() >= -_SUM_TOLERANCE and np.all(np.abs(sums - 1) <= _SUM_TOLERANCE)):
         raise ValueError(
-            f"y_proba has entries from {proba.min():.3g} and rows that sum to between "
-            f"{proba.sum(axis=1).min():.6g} and {proba.sum(axis=1).max():.6g}; nonnegative probabilities are "
-            "needed, and each row must sum to 1. Pass the output of predict_proba."
+            f"{name} has minimum {table.min():.3g} and row sums from {sums.min():.6g} to {sums.max():.6g}; "
+            "nonnegative probabilities, each row summing to 1, are needed. Pass the output of predict_proba."
         )
-    return true, proba, _weights(sample_weight, len(true))
+    return table
 
 
 def _own_order(y_true: object) -> Order:
@@ -100,21 +109,3 @@ def _argument(name: str) -> Iterator[None]:
         yield
     except ValueError as error:
         raise ValueError(f"{error} (Here y is {name}, and classes= is labels=.)") from error
-
-
-def _weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:
-    """Return the weights as an array, ones by default."""
-    if sample_weight is None:
-        return np.ones(n)
-    weight: FloatArray = np.ma.filled(np.ma.asarray(sample_weight, dtype=np.float64), np.nan)
-    if weight.shape != (n,):
-        raise ValueError(
-            f"sample_weight has shape {weight.shape}; {(n,)} is needed. Pass one weight per row, or None."
-        )
-    # Written so that NaN fails it.
-    if not (weight.min() >= 0 and 0 < weight.sum() < np.inf):
-        raise ValueError(
-            f"sample_weight has minimum {weight.min():.3g} and sum {weight.sum():.3g}; finite, nonnegative "
-            "weights are needed, and at least one must be positive."
-        )
-    return weight

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["COLOUR", "COLOUR_MAP", "SUM_TOLERANCE", "Display", "check_count", "require_matplotlib", "shorten"]
+__all__ = ["COLOUR", "COLOUR_MAP", "Display", "check_count", "require_matplotlib", "shorten"]
 
 # Perceptually uniform, and its lightness alone tells the order: safe for readers with a colour deficiency.
 COLOUR_MAP = "viridis"
 COLOUR = "#31688e"  # of bars and single curves
-SUM_TOLERANCE = 1e-4  # for numbers that must sum to one: loose enough for single precision
 
 
 class Display(ABC):

@@ -30,7 +30,8 @@ from scipy.special import ndtri
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.labels import OrderedLabels
-from isbor.plots.common import SUM_TOLERANCE, shorten
+from isbor.metrics.arguments import check_forecast
+from isbor.plots.common import shorten
 
 __all__ = ["HISTOGRAM_BARS", "CalibrationCurve", "Forecast", "mean_absolute_gap"]
 
@@ -98,24 +99,11 @@ def _quantile(confidence: float) -> float:
 
 def _cumulative(proba: ArrayLike, n_rows: int, classes: LabelArray) -> FloatArray:
     """Return P(y ≤ k), shape (n, r − 1), checked and not decreasing in k."""
-    table = np.asarray(proba, dtype=np.float64)
-    if table.shape != (n_rows, len(classes)):
-        raise ValueError(
-            f"proba has shape {table.shape}; for {n_rows} row(s) and the {len(classes)} class(es) "
-            f"{classes.tolist()}, {(n_rows, len(classes))} is needed. Pass the classes of all columns, "
-            "lowest first, as classes=, for example the estimator's classes_."
-        )
+    table = check_forecast(proba, n_rows, classes, name="proba", order_name="classes")
     if len(classes) < 2:
         raise ValueError(
             f"proba has 1 column, for class {classes.tolist()}; at least 2 classes are needed. Check the "
             "labels, and classes= if it was given."
-        )
-    sums = table.sum(axis=1)
-    # Written so that NaN fails.
-    if not (table.min() >= -SUM_TOLERANCE and np.all(np.abs(sums - 1) <= SUM_TOLERANCE)):
-        raise ValueError(
-            f"proba has minimum {table.min():.3g} and row sums from {sums.min():.6g} to {sums.max():.6g}; "
-            "nonnegative probabilities, each row summing to 1, are needed. Pass the output of predict_proba."
         )
     cumulative: FloatArray = np.minimum(np.maximum(table, 0.0).cumsum(axis=1)[:, :-1], 1.0)
     return cumulative

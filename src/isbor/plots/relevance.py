@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from isbor._core.types import FloatArray
-from isbor.plots.common import COLOUR, SUM_TOLERANCE, Display, check_count, require_matplotlib, shorten
+from isbor.plots.common import COLOUR, Display, check_count, require_matplotlib, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["RelevanceDisplay"]
 
 _OTHERS_COLOUR = "#a3a3a3"
+_SUM_TOLERANCE = 1e-4  # loose enough for single precision
 _NAME_LENGTH = 34  # characters; longer names would leave no room for the bars
 
 
@@ -73,10 +74,8 @@ class RelevanceDisplay(Display):
         ----------
         estimator : ISBOR
             A fitted model, whose `feature_relevance_` is drawn, with its `feature_names_in_` if it has any.
-        max_features : int, default=20
-            Largest number of features with a bar of their own.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+        max_features, ax
+            As in `from_values`.
 
         Returns
         -------
@@ -191,7 +190,7 @@ def _read_shares(relevance: ArrayLike) -> FloatArray:
         )
     total = shares.sum()
     # Written so that NaN fails.
-    if not (shares.min() >= 0 and (total == 0 or abs(total - 1) <= SUM_TOLERANCE)):
+    if not (shares.min() >= 0 and (total == 0 or abs(total - 1) <= _SUM_TOLERANCE)):
         raise ValueError(
             f"relevance has minimum {shares.min():.3g} and sum {total:.6g}; nonnegative numbers that sum to "
             "1 are needed, or all 0 if no feature is relevant. Divide them by their sum."
