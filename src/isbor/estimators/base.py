@@ -99,17 +99,26 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
     classes_: LabelArray
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
-    missing: Missing
-    classes: Sequence[Any] | LabelArray | None
-    class_weight: ClassWeight
-    random_state: int | np.random.RandomState | None
-    n_jobs: int | None
     _encoding: TableEncoding
     _model: LatentModel
     _thresholds: FloatArray
     _centre: float = 0.0  # scores are reported as (score - centre) / unit
     _unit: float = 1.0
     _allowed: ClassVar[dict[str, Allowed]] = SHARED_PARAMETERS
+
+    def __init__(
+        self,
+        missing: Missing,
+        classes: Sequence[Any] | LabelArray | None,
+        class_weight: ClassWeight,
+        n_jobs: int | None,
+        random_state: int | np.random.RandomState | None,
+    ) -> None:
+        self.missing = missing
+        self.classes = classes
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.

@@ -148,17 +148,13 @@ class GPOR(LatentClassifier):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
+        super().__init__(missing, classes, class_weight, n_jobs, random_state)
         self.inference = inference
         self.metric = metric
         self.gamma = gamma
         self.n_restarts = n_restarts
         self.max_iter = max_iter
         self.tol = tol
-        self.missing = missing
-        self.classes = classes
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         if self.metric == "ard" and self.gamma != "evidence":

@@ -231,6 +231,7 @@ class ISBOR(SparseClassifier):
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
+        super().__init__(missing, classes, class_weight, n_jobs, random_state)
         self.basis = basis
         self.metric = metric
         self.gamma = gamma
@@ -238,16 +239,11 @@ class ISBOR(SparseClassifier):
         self.max_vectors = max_vectors
         self.n_members = n_members
         self.noise = noise
-        self.missing = missing
-        self.classes = classes
-        self.class_weight = class_weight
         self.solver = solver
         self.n_candidates = n_candidates
         self.tol = tol
         self.patience = patience
         self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
 

@@ -174,6 +174,7 @@ class ISVOR(KernelClassifier[CutScore]):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
+        super().__init__(missing, classes, class_weight, n_jobs, random_state)
         self.C = C
         self.constraints = constraints
         self.kernel = kernel
@@ -182,11 +183,6 @@ class ISVOR(KernelClassifier[CutScore]):
         self.coef0 = coef0
         self.tol = tol
         self.probability = probability
-        self.missing = missing
-        self.classes = classes
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def partial_fit(
         self,

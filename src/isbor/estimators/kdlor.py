@@ -125,6 +125,7 @@ class KDLOR(BatchKernelClassifier[CutScore]):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
+        super().__init__(missing, classes, class_weight, n_jobs, random_state)
         self.C = C
         self.u = u
         self.thresholds = thresholds
@@ -133,11 +134,6 @@ class KDLOR(BatchKernelClassifier[CutScore]):
         self.degree = degree
         self.coef0 = coef0
         self.probability = probability
-        self.missing = missing
-        self.classes = classes
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _solve(self, rows: TrainingRows, kernel: Kernel) -> CutScore:
         cut = solve_discriminant(

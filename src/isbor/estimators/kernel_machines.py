@@ -154,21 +154,7 @@ class KernelClassifier(OrdinalClassifier, Generic[Cut]):
         """
         return super().predict_proba(X)
 
-    @available_if(_has_probabilities)
-    def predict_log_proba(self, X: ArrayLike) -> FloatArray:
-        """Predict the logarithms of class probabilities, even if the probabilities would underflow.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Rows with the same features as in `fit`.
-
-        Returns
-        -------
-        log_proba : ndarray of shape (n_samples, n_classes)
-            ln P(y = k) for each row and class, with columns as in `classes_`.
-        """
-        return super().predict_log_proba(X)
+    predict_log_proba = available_if(_has_probabilities)(OrdinalClassifier.predict_log_proba)
 
     def _decide(self, latent: Latent, loss: Loss) -> IntArray:
         if not (isinstance(loss, str) and loss == "absolute"):

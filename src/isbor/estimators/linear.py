@@ -96,8 +96,6 @@ class OrderedProbit(LatentClassifier):
     thresholds_: FloatArray
     n_iter_: int
 
-    random_state = None  # nothing is drawn
-
     def __init__(
         self,
         *,
@@ -106,10 +104,7 @@ class OrderedProbit(LatentClassifier):
         class_weight: ClassWeight = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.missing = missing
-        self.classes = classes
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
+        super().__init__(missing, classes, class_weight, n_jobs, random_state=None)  # nothing is drawn
 
     def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         training = self._read_training(X, y, sample_weight)

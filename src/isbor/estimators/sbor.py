@@ -111,14 +111,10 @@ class SBOR(SparseClassifier):
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
+        super().__init__(missing, classes, class_weight, n_jobs, random_state)
         self.gamma = gamma
         self.tol = tol
         self.max_iter = max_iter
-        self.missing = missing
-        self.classes = classes
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
 

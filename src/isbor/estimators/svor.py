@@ -152,6 +152,7 @@ class SVOR(BatchKernelClassifier[MarginSolution]):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
+        super().__init__(missing, classes, class_weight, n_jobs, random_state)
         self.C = C
         self.constraints = constraints
         self.kernel = kernel
@@ -162,11 +163,6 @@ class SVOR(BatchKernelClassifier[MarginSolution]):
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.probability = probability
-        self.missing = missing
-        self.classes = classes
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _solve(self, rows: TrainingRows, kernel: Kernel) -> MarginSolution:
         try:
