@@ -512,17 +512,10 @@ LONG_PATHS = ("40 classes", "30 ordered classes", "10,000 columns")
 
 
 @pytest.mark.parametrize(("title", "X", "y"), [pytest.param(*case, id=case[0]) for case in named_problems()])
-@only(HARD)
+@only([*HARD, *(pytest.param(s, marks=pytest.mark.slow) for s in [ISVOR(), *SEARCHES[:4]])])
 def test_named_problem(system, title, X, y):
-    if isinstance(system, ISVOR) and title in LONG_PATHS:
+    if isinstance(system, ISVOR) and not system.probability and title in LONG_PATHS:
         pytest.skip("Its path is long; among the slow tests.")
-    check_fitted(clone(system).fit(X, y), X)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("title", "X", "y"), [pytest.param(*case, id=case[0]) for case in named_problems()])
-@only([ISVOR(), *SEARCHES[:4]])
-def test_named_problem_of_a_long_search(system, title, X, y):
     check_fitted(clone(system).fit(X, y), X)
 
 

@@ -93,14 +93,11 @@ def test_more_columns_than_rows():
 # --- What it reads and reports -----------------------------------------------------------------------------
 
 
-def test_attributes_describe_the_predictions():
+def test_slopes_describe_the_score():
+    """Probabilities and labels follow from it as for all estimators, see test_contract."""
     X, y = draw(300)
-    names = np.array(["low", "mid", "high", "top"])
-    model = OrderedProbit(classes=list(names)).fit(X, names[y])
+    model = OrderedProbit().fit(X, y)
     assert_allclose(model.latent(X), X @ model.coef_, rtol=1e-9)
-    p = probabilities(X @ model.coef_, model.thresholds_)
-    assert_allclose(model.predict_proba(X), with_lapses(p, 300), atol=1e-12)
-    assert_array_equal(model.predict(X), names[(p.cumsum(axis=1) < 0.5).sum(axis=1)])
 
 
 def test_the_slopes_of_a_category_are_its_frequencies_around_their_mean():
