@@ -14,7 +14,7 @@ import numpy as np
 
 from isbor.experiments.description.experiment import Experiment
 from isbor.experiments.description.models import Model
-from isbor.experiments.reporting.figures.style import figure_svg
+from isbor.experiments.reporting.figures.style import rendered
 from isbor.experiments.reporting.provenance import dates, provenance
 from isbor.experiments.reporting.results import Results
 from isbor.experiments.reporting.tables.table import Table, to_html
@@ -110,8 +110,7 @@ def _how_searched(experiment: Experiment) -> str:
 
 
 def _data_uri(figure: "Figure") -> str:
-    content = base64.b64encode(figure_svg(figure).encode()).decode()
-    return f"data:image/svg+xml;base64,{content}"
+    return f"data:image/svg+xml;base64,{base64.b64encode(rendered(figure, 'svg')).decode()}"
 
 
 def _models_table(results: Results) -> str:
