@@ -135,8 +135,8 @@ def compare(
         str | None, typer.Option(help="Columns that are not features, such as identifiers.", metavar="A,B,…")
     ] = None,
     models: Models = None,
-    folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
-    rounds: Annotated[int, typer.Option(help="Repetitions, each with new folds.")] = 1,
+    folds: Annotated[int, typer.Option(help="Folds of the cross-validation.", min=2)] = 5,
+    rounds: Annotated[int, typer.Option(help="Repetitions, each with new folds.", min=1)] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
     jobs: Jobs = None,
     time_limit: TimeLimit = None,

@@ -243,9 +243,12 @@ def test_models_are_compared_on_a_users_table(grades):
         (["nowhere.csv", "--target", "grade"], "There is no file 'nowhere.csv'"),
         (["grades.csv", "--target", "mark"], "has no column 'mark'; its columns are east, north, colour"),
         (["grades.csv", "--target", "grade"], "are text .high, low, mid. of unknown order"),
-        (["grades.csv", "--target", "grade", "--order", "low"], "--order is low; at least 2 different"),
+        (["grades.csv", "--target", "grade", "--order", "low"], "The order names low; at least 2 different"),
         (["grades.csv", "--target", "level", "--folds", "40"], "fewer than the 40 folds"),
-        (["grades.csv", "--target", "level", "--folds", "1"], "--folds is 1; at least 2 are needed"),
+        (
+            ["grades.csv", "--target", "level", "--folds", "1"],
+            "Invalid value for '--folds': 1 is not in the range",
+        ),
         (["grades.csv"], "Missing option '--target'"),
     ],
 )

@@ -95,14 +95,6 @@ def compare_request(
     command: str = "",
 ) -> Request:
     """Return a comparison on a user's table, checked and ready to run."""
-    if folds < 2:
-        raise ValueError(f"--folds is {folds}; at least 2 are needed.")
-    if rounds < 1:
-        raise ValueError(f"--rounds is {rounds}; at least 1 is needed.")
-    if order is not None and (len(order) < 2 or len(set(order)) < len(order)):
-        raise ValueError(
-            f"--order is {','.join(order) or 'empty'}; at least 2 different labels, lowest first, are needed."
-        )
     chosen = tuple(map(catalogue_model, models if models is not None else _COMPARED))
     without = f" but {', '.join(drop)}" if drop else ""
     name = re.sub(r"[^\w.-]+", "-", path.name.partition(".")[0]) or "table"

@@ -96,6 +96,13 @@ class TableFile:
     order: tuple[str, ...] = ()  # labels as text, lowest first; empty: labels are numbers
     drop: tuple[str, ...] | None = None  # columns that are not features
 
+    def __post_init__(self) -> None:
+        if len(self.order) == 1 or len(set(self.order)) < len(self.order):
+            raise ValueError(
+                f"The order names {', '.join(self.order)}; at least 2 different labels, lowest first, are "
+                "needed."
+            )
+
     @classmethod
     def of(cls, path: Path, target: str, order: Sequence[str] = (), drop: Sequence[str] = ()) -> "TableFile":
         """Return the file with a digest of its present content, so that a later change is noticed."""
@@ -252,6 +259,10 @@ class CrossValidation:
     """Stratified folds; in every round, each fold tests once."""
 
     folds: int = 5
+
+    def __post_init__(self) -> None:
+        if self.folds < 2:
+            raise ValueError(f"The cross-validation has {self.folds} fold(s); at least 2 are needed.")
 
     def check(self, data: Data, name: str) -> None:
         """Raise a ValueError if the data cannot be split this way."""
