@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, NoReturn
@@ -104,9 +104,8 @@ def reproduce(
     output: Output = None,
 ) -> None:
     """Run a study of the paper and report tables, tests and figures. Finished jobs are kept."""
-    commands = _experiment_commands()
-    try:
-        request = commands.reproduce_request(
+    _run(
+        lambda commands: commands.reproduce_request(
             study,
             quick=quick,
             models=_names(models),
@@ -116,10 +115,10 @@ def reproduce(
             records=records,
             output=output,
             command=context.obj,
-        )
-    except (OSError, ValueError, ImportError) as error:
-        _fail(str(error))
-    _carry_out(commands, request, jobs, retry)
+        ),
+        jobs,
+        retry,
+    )
 
 
 @app.command()
@@ -145,9 +144,8 @@ def compare(
     output: Output = None,
 ) -> None:
     """Compare ordinal models on your own table by cross-validation, and report tables and tests."""
-    commands = _experiment_commands()
-    try:
-        request = commands.compare_request(
+    _run(
+        lambda commands: commands.compare_request(
             data,
             target,
             order=_names(order),
@@ -159,22 +157,20 @@ def compare(
             limits=(time_limit, memory_limit),
             output=output,
             command=context.obj,
-        )
-    except (OSError, ValueError, ImportError) as error:
-        _fail(str(error))
-    _carry_out(commands, request, jobs, retry)
+        ),
+        jobs,
+        retry,
+    )
 
 
-def _experiment_commands() -> ModuleType:
-    """Import the experiments, whose dependencies are optional."""
+def _run(make_request: Callable[[ModuleType], Any], jobs: int | None, retry: bool) -> None:
+    """Check a request and carry it out; the dependencies of experiments are optional."""
     try:
         from isbor.experiments import commands
-    except ModuleNotFoundError as error:
+
+        request = make_request(commands)
+    except (OSError, ValueError, ImportError) as error:
         _fail(str(error))
-    return commands
-
-
-def _carry_out(commands: ModuleType, request: Any, jobs: int | None, retry: bool) -> None:
     try:
         commands.carry_out(request, n_jobs=jobs, retry=retry, console=Console())
     except commands.UnusableStoreError as error:

@@ -1,11 +1,12 @@
 """The studies of the paper, and experiments described in TOML files."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from isbor.datasets.catalogue import BENCHMARKS
 from isbor.experiments import (
@@ -14,10 +15,12 @@ from isbor.experiments import (
     CrossValidation,
     Experiment,
     Holdout,
+    ImportedData,
     Limits,
     Model,
     Saddle,
     Search,
+    Share,
     TableFile,
     Task,
     load_study,
@@ -211,6 +214,9 @@ test_at_most = 100
 [[tasks]]
 data = "bs"
 folds = 5
+[[tasks]]
+data = "bank"
+train = 0.7
 [quick]
 """
 
@@ -229,9 +235,11 @@ def test_the_quick_version_takes_less_of_everything():
         "saddle-300": Holdout(300, 200),  # once
         "swd": Holdout(300, 100),
         "bs": CrossValidation(5),
+        "bank": Share(0.7, 300, 200),
     }
-    assert [task.scheme for task in full.tasks[3:]] == [Holdout(800), Holdout(750, 100), CrossValidation(5)]
-    assert [task.name for task in read(QUICK + "train = [9]", quick=True).tasks] == ["saddle-9", "swd", "bs"]
+    whole = [Holdout(800), Holdout(750, 100), CrossValidation(5), Share(0.7)]
+    assert [task.scheme for task in full.tasks[3:]] == whole
+    assert read(QUICK + "train = [9]", quick=True).tasks[0].name == "saddle-9"
 
 
 def models(text):
@@ -259,7 +267,7 @@ def of_file(entries):
         ('tasks = [3]\nname = "m"\nmodels = ["isbor"]', r"\[\[tasks\]\] number 1 is 3; a table is needed"),
         (of_file('"none.csv"\ntarget = "y"\nfolds = 2'), r"There is no file '.*none\.csv'"),
         (of_file('"a.csv"\nfolds = 2'), "number 1: 'target' is missing"),
-        (of_file('"a.csv"\ntarget = "y"\norder = ["b"]\nfolds = 2'), "order names b; at least 2 different labels"),
+        (of_file('"a.csv"\ntarget = "y"\norder = ["b"]\nfolds = 2'), "order names b; at least 2"),
         (QUICK, r"mine\.toml has no \[quick\] section; run it without --quick"),
         (QUICK + "trains = [9]", r"\[quick\]: unknown entry 'trains'\. Did you mean 'train'"),
         (QUICK + 'train = ["x"]', r"\[quick\]: 'train' is \['x'\]; a number of rows, a list of"),
@@ -279,3 +287,38 @@ def test_the_example_in_the_guide_can_be_read(tmp_path):
     assert found.models[1].grid == {"C": (1.0, 10.0), "gamma": (0.1, 1.0)}
     assert found.models[1].search_parameters == {"probability": False}
     assert found.tasks[1].source.order == ("low", "mid", "high")
+
+
+MODULE = """
+import numpy as np
+from isbor.experiments import CATALOGUE, Experiment, Holdout, ImportedData, Task
+
+def load(name):
+    n = int(name)
+    return np.arange(2.0 * n).reshape(n, 2), np.arange(n) % 3 + 5
+
+STUDY = Experiment(
+    "ours", "Ours", (CATALOGUE["trees"],), (Task("t", "T", ImportedData("ours:load", "30"), Holdout(20)),), 2
+)
+"""
+
+
+def test_data_and_studies_may_come_from_a_module(tmp_path, monkeypatch):
+    (tmp_path / "ours.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    study = load_study("ours:STUDY")
+    (task,) = study.tasks
+    data = task.load()
+    assert_array_equal(data.X, np.arange(60.0).reshape(30, 2))
+    assert_array_equal(data.classes[data.y], np.arange(30) % 3 + 5)
+    other = replace(task, source=ImportedData("ours:load", "31"))
+    assert replace(study.jobs()[0], task=other).key != study.jobs()[0].key
+    for name, quick, message in (
+        ("ours:STUDIES", False, "cannot be imported .* no attribute"),
+        ("theirs:STUDY", False, "cannot be imported .*No module named 'theirs'"),
+        ("ours:load", False, "is a function; an Experiment is needed"),
+        ("ours:STUDY", True, "no quick version"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            load_study(name, quick=quick)
+    sys.modules.pop("ours")

@@ -271,7 +271,7 @@ def test_the_page_says_how_each_model_was_tuned():
         "standard errors behind" in text
         for text in page.of("p")
     )
-    tuning = page.of("td")[1::2]
+    tuning = page.of("td")[2::3]
     assert tuning[0].endswith("(searched by isbor:SVOR with probability = False)")
     assert tuning[1:] == [
         "kernel parameters by the evidence, within the fit",

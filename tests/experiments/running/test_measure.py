@@ -134,6 +134,12 @@ def test_metrics_are_those_of_the_fitted_model():
     assert "rps" not in svor.metrics
 
 
+def test_a_model_may_take_fewer_rows_to_train():
+    record = measure(job(model_of(Watched, rows_at_most=60)))
+    assert (record.n_train, record.n_test) == (60, 80)
+    assert_array_equal(Watched.tables[0], saddle_rows()[0][:60])
+
+
 def table_task(directory, rows, n_train, order, header="label,p0,p1,p2,y"):
     """Return a task of a table, and its test rows as arrays."""
     path = directory / "given.csv"

@@ -52,7 +52,9 @@ def run_all(what, directory, **options):
 
 
 def outcomes(records):
-    return {key: record.outcome for key, record in records.items()}
+    """Return what does not depend on the machine and the time of day."""
+    facts = ("status", "n_train", "n_test", "metrics", "vectors", "parameters", "calibration")
+    return {key: [getattr(record, fact) for fact in facts] for key, record in records.items()}
 
 
 def wait_until_gone(*pids):

@@ -1,4 +1,4 @@
-"""Users' tables: CSV, TSV and Parquet files, read with pandas or polars.
+"""Users' tables: CSV, TSV and Parquet files, read with pandas.
 
 Of a text file, the encoding, the delimiter and the decimal sign are detected. The encoding is that of the
 byte order mark, else UTF-8 if the bytes are valid in it, else Windows-1252, which includes printable Latin-1.
@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import narwhals as nw
-
-from isbor.datasets.frames import frame_library
 
 __all__ = ["TextFormat", "labels_as_written", "read_table", "text_format"]
 
@@ -57,15 +55,12 @@ def read_table(path: Path, target: str) -> nw.DataFrame[Any]:
     ending = _ending(path)
     if not ending.endswith((".csv", ".tsv", ".parquet")):
         raise ValueError(f"{path.name} is not a .csv, .tsv or .parquet file; save the table as one of these.")
-    library = _library()
+    _pandas()  # if it is missing, that is not the file's fault
     try:
-        if ending.endswith(".parquet"):
-            table = _read_parquet(library, path)
-        else:
-            table = _read_text(library, path, target)
+        table = _read_parquet(path) if ending.endswith(".parquet") else _read_text(path, target)
     except OSError:
         raise
-    except Exception as error:  # each library has its own errors
+    except Exception as error:  # pandas and its readers have many kinds
         raise ValueError(f"{path.name} cannot be read as a table: {' '.join(str(error).split())}") from error
     frame: nw.DataFrame[Any] = nw.from_native(table, eager_only=True)
     if len(frame) == 0:
@@ -81,53 +76,43 @@ def labels_as_written(path: Path, labels: nw.Series[Any]) -> nw.Series[Any]:
     """
     if _ending(path).endswith(".parquet"):
         return labels
-    library, name = _library(), labels.name
-    if library.__name__ == "pandas":
-        table = _read_text(library, path, name, dtype={name: str}, keep_default_na=False, na_values=[""])
-    else:
-        table = _read_text(library, path, name, schema_overrides={name: library.String})
+    name = labels.name
+    table = _read_text(path, name, dtype={name: str}, keep_default_na=False, na_values=[""])
     written: nw.Series[Any] = nw.from_native(table[name], series_only=True)
     return written
 
 
 def text_format(path: Path, target: str) -> TextFormat | None:
     """Return the format of a text file; None for UTF-8 with the delimiter that its ending promises."""
-    ending = _ending(path)
-    if ending.endswith(".parquet"):
+    if _ending(path).endswith(".parquet"):
         return None
     found = _detect(path, target)[1]
     return None if found == TextFormat("utf-8", _usual_delimiter(path), ".") else found
 
 
-def _library() -> Any:
-    """Return pandas or polars."""
-    library = frame_library()
-    if library is None:
-        raise ImportError(
-            "To read a table, pandas or polars is needed, and neither is installed: "
-            'pip install "isbor[experiments]".'
-        )
-    return library
-
-
-def _read_parquet(library: Any, path: Path) -> Any:
+def _pandas() -> Any:
     try:
-        return library.read_parquet(path)
+        return importlib.import_module("pandas")
+    except ImportError:
+        raise ImportError(
+            'To read a table, pandas is needed, which is not installed: pip install "isbor[experiments]".'
+        ) from None
+
+
+def _read_parquet(path: Path) -> Any:
+    try:
+        return _pandas().read_parquet(path)
     except ImportError:  # pandas needs another package for this
         with contextlib.suppress(ImportError):
             return importlib.import_module("polars").read_parquet(path)
         raise
 
 
-def _read_text(library: Any, path: Path, target: str, **options: Any) -> Any:
+def _read_text(path: Path, target: str, **options: Any) -> Any:
     """Read a CSV or TSV file; column types are inferred from all rows."""
     text, found = _detect(path, target)
-    if library.__name__ == "pandas":
-        file = io.StringIO(text, newline="")
-        return library.read_csv(file, sep=found.delimiter, decimal=found.decimal, low_memory=False, **options)
-    if found.decimal == ",":
-        options["decimal_comma"] = True
-    return library.read_csv(text.encode(), separator=found.delimiter, infer_schema_length=None, **options)
+    file = io.StringIO(text, newline="")
+    return _pandas().read_csv(file, sep=found.delimiter, decimal=found.decimal, low_memory=False, **options)
 
 
 def _detect(path: Path, target: str) -> tuple[str, TextFormat]:

@@ -29,11 +29,11 @@ STUDIES = ("synthetic", "benchmarks")
 """The studies of the paper."""
 
 # The entries of each table and their types; a float may be written as an integer.
-_EXPERIMENT = {
+_EXPERIMENT: dict[str, type] = {
     **{"name": str, "title": str, "about": str, "models": list, "model": dict, "tasks": list},
     **{"splits": int, "seed": int, "search": dict, "limits": dict, "quick": dict},
 }
-_QUICK = {
+_QUICK: dict[str, type] = {
     **{"splits": int, "search": dict, "limits": dict},
     **{"train": list, "train_at_most": int, "test_at_most": int},
 }
@@ -43,8 +43,8 @@ _MODEL = {
     **{"title": str, "estimator": str, "parameters": dict, "grid": dict},
     **{"search_parameters": dict, "searched_by": str, "inputs": str},
 }
-_FILE = {"file": str, "target": str, "order": list, "drop": list}
-_SADDLE = {"data": str, "rows": int, "random_state": int}
+_FILE: dict[str, type] = {"file": str, "target": str, "order": list, "drop": list}
+_SADDLE: dict[str, type] = {"data": str, "rows": int, "random_state": int}
 _IN_WORDS: dict[type, str] = {
     str: "a string",
     int: "an integer",
@@ -221,13 +221,11 @@ def _tasks(
 def _task_entries(content: Any, where: str) -> dict[str, Any]:
     """Return the entries of a task; which there may be follows from its data and its way to split them."""
     shown = content if isinstance(content, dict) else {}
-    if "file" in shown:
-        kinds, needed = _FILE, ("file", "target")
-    else:
-        kinds, needed = _SADDLE if shown.get("data") == "saddle" else {"data": str}, ("data",)
+    data = _FILE if "file" in shown else _SADDLE if shown.get("data") == "saddle" else {"data": str}
     scheme = {"folds": int} if "folds" in shown else {"train": object, "test_at_most": int}
-    known = {**kinds, "name": str, "title": str, **scheme}
-    return _entries(content, known, where, (*needed, next(iter(scheme))))
+    needed = ["file", "target"] if "file" in shown else ["data"]
+    known = {**data, "name": str, "title": str, **scheme}
+    return _entries(content, known, where, [*needed, next(iter(scheme))])
 
 
 def _source(entries: Mapping[str, Any], directory: Path) -> tuple[str, Source]:

@@ -55,10 +55,6 @@ def paired_difference(
     test_over_train : float
         Rows that a split tests on, divided by those that it trains on: 1/9 for tenfold cross-validation.
     """
-    if not test_over_train > 0.0:
-        raise ValueError(
-            f"test_over_train is {test_over_train}; test rows divided by training rows, above 0, is needed."
-        )
     differences = np.array([first[split] - second[split] for split in sorted(first.keys() & second.keys())])
     n_splits = len(differences)
     if n_splits == 0:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from isbor.experiments.description.experiment import Experiment, Job
 from isbor.experiments.running.records import Record
+from isbor.experiments.running.runner import Observer
 
 __all__ = ["LiveProgress", "time_left"]
 
@@ -43,20 +44,8 @@ def time_left(experiment: Experiment, records: Mapping[str, Record], n_jobs: int
     return left / n_jobs
 
 
-class LiveProgress:
-    """An observer of a run that shows tasks × models and their progress.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        The experiment that runs.
-    records : mapping
-        Existing records, by key.
-    n_jobs : int
-        Number of parallel jobs.
-    console : rich Console
-        If it is not a terminal, a line is printed for each finished job.
-    """
+class LiveProgress(Observer):
+    """Shows tasks × models and how far they are, or a line for each job if the console is no terminal."""
 
     def __init__(
         self, experiment: Experiment, records: Mapping[str, Record], n_jobs: int, console: Console
@@ -113,9 +102,6 @@ class LiveProgress:
     def broken_off(self, job: Job) -> None:
         """Show that a job waits to start again."""
         self._working.pop(job.key, None)
-
-    def waiting(self) -> None:
-        """Do nothing: the live table refreshes itself."""
 
     def _draw(self) -> RenderableType:
         """Return the present table."""
