@@ -129,15 +129,6 @@ def test_curves_bands_and_gaps_are_the_numbers():
     assert {"training rows", "MAE", "Errors", "true score"} <= set(texts(figure))
 
 
-def test_calibration_lines_and_counts_are_the_bins():
-    sums = np.array([[10, 1, 2], [0, 0, 0], [400, 240, 200], [20, 18, 19]])
-    ax, strip = calibration_figure({"without probabilities": None, "a": sums}).axes
-    diagonal, line = ax.get_lines()
-    assert_allclose(line.get_xydata(), [[0.1, 0.2], [0.6, 0.5], [0.9, 0.95]])
-    assert_array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
-    assert_allclose(strip.get_lines()[0].get_xydata(), [[0.1, 10], [0.6, 400], [0.9, 20]])
-
-
 def test_every_split_is_a_dot_and_the_mean_a_mark():
     errors = {"t1": {"a": [1.0, 2.0, 6.0], "b": [4.0, 4.0, 4.0]}, "": {"a": [0.25], "b": [0.5]}}
     figure = score_figure(errors, xlabel="MAE")
