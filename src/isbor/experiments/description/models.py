@@ -170,15 +170,7 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
 
 def make_estimator(path: str, parameters: Mapping[str, Any]) -> Any:
-    """Return an unfitted estimator; if it has a parameter n_jobs, it uses one thread.
-
-    Parameters
-    ----------
-    path : str
-        Import path, "package.module:Class".
-    parameters : mapping
-        Arguments of the class.
-    """
+    """Return an unfitted estimator by its import path; if it has a parameter n_jobs, it uses one thread."""
     module_name, _, class_name = path.partition(":")
     if not module_name or not class_name:
         raise ValueError(

@@ -77,16 +77,8 @@ def curves_figure(
 ) -> "Figure":
     """Draw means by number of training rows, with bands of one standard deviation.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Numbers of training rows.
-    values : mapping of str to sequence of array
-        By model and size, a value for each split.
-    ylabel, title : str
-        Texts of the figure.
-    reference : array or None
-        The error of the true score by size, drawn as a dashed line.
+    `values` are by model and size, an array with a value for each split. `reference` is the error of the true
+    score by size, drawn as a dashed line.
     """
     from matplotlib.figure import Figure
 
