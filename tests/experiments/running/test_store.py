@@ -6,7 +6,6 @@ import os
 import signal
 import sqlite3
 import sys
-import threading
 
 import pytest
 
@@ -112,24 +111,6 @@ def test_interrupted_anywhere_a_store_is_as_good_as_before(tmp_path):
             finally:
                 sys.setprofile(None)
     assert n_interrupts > 20
-
-
-def test_many_at_once_claim_each_job_once(path):
-    keys = [str(k) for k in range(40)]
-    claimed = []
-
-    def take():
-        with Store(path) as store:
-            while (key := store.claim(keys)) is not None:
-                claimed.append(key)
-                store.add(key, record())
-
-    threads = [threading.Thread(target=take) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(claimed) == sorted(keys)
 
 
 def test_another_file_is_refused_and_left_alone(path):

@@ -51,7 +51,6 @@ _IN_WORDS: dict[type, str] = {
     float: "a number",
     list: "a list",
     dict: "a table",
-    object: "anything",
 }
 
 
