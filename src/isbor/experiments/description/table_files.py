@@ -12,14 +12,13 @@ import gzip
 import importlib
 import io
 import re
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 
-__all__ = ["TextFormat", "labels_as_written", "read_table", "text_format"]
+__all__ = ["labels_as_written", "read_table", "unusual_format"]
 
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _ENCODINGS = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8 with a byte order mark", "cp1252": "Windows-1252"}
@@ -32,22 +31,6 @@ _SAMPLE = 65_536  # characters, and
 _SAMPLE_ROWS = 100  # rows, that a delimiter is judged by
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+")
-
-
-@dataclass(frozen=True, slots=True)
-class TextFormat:
-    """How a table is written as text."""
-
-    encoding: str
-    delimiter: str
-    decimal: str  # "." or ","
-
-    @property
-    def description(self) -> str:
-        """The format in words."""
-        encoding = _ENCODINGS.get(self.encoding, self.encoding.upper())
-        decimal = " and decimal commas" if self.decimal == "," else ""
-        return f"text in {encoding} with {_DELIMITERS[self.delimiter]} between columns{decimal}"
 
 
 def read_table(path: Path, target: str) -> nw.DataFrame[Any]:
@@ -82,12 +65,16 @@ def labels_as_written(path: Path, labels: nw.Series[Any]) -> nw.Series[Any]:
     return written
 
 
-def text_format(path: Path, target: str) -> TextFormat | None:
-    """Return the format of a text file; None for UTF-8 with the delimiter that its ending promises."""
+def unusual_format(path: Path, target: str) -> str:
+    """Return the format of a text file in words; nothing for UTF-8 with the delimiter of its ending."""
     if _ending(path).endswith(".parquet"):
-        return None
-    found = _detect(path, target)[1]
-    return None if found == TextFormat("utf-8", _usual_delimiter(path), ".") else found
+        return ""
+    _, encoding, delimiter, decimal = _detect(path, target)
+    if (encoding, delimiter, decimal) == ("utf-8", _usual_delimiter(path), "."):
+        return ""
+    name = _ENCODINGS.get(encoding, encoding.upper())
+    commas = " and decimal commas" if decimal == "," else ""
+    return f"text in {name} with {_DELIMITERS[delimiter]} between columns{commas}"
 
 
 def _pandas() -> Any:
@@ -110,13 +97,13 @@ def _read_parquet(path: Path) -> Any:
 
 def _read_text(path: Path, target: str, **options: Any) -> Any:
     """Read a CSV or TSV file; column types are inferred from all rows."""
-    text, found = _detect(path, target)
+    text, _, delimiter, decimal = _detect(path, target)
     file = io.StringIO(text, newline="")
-    return _pandas().read_csv(file, sep=found.delimiter, decimal=found.decimal, low_memory=False, **options)
+    return _pandas().read_csv(file, sep=delimiter, decimal=decimal, low_memory=False, **options)
 
 
-def _detect(path: Path, target: str) -> tuple[str, TextFormat]:
-    """Return the text of a file and its format."""
+def _detect(path: Path, target: str) -> tuple[str, str, str, str]:
+    """Return the text of a file, its encoding, delimiter and decimal sign."""
     content = path.read_bytes()
     if path.suffix.lower() == ".gz":
         content = gzip.decompress(content)
@@ -128,7 +115,7 @@ def _detect(path: Path, target: str) -> tuple[str, TextFormat]:
     fields = [field.strip() for row in _rows(sample, delimiter)[1:] for field in row]
     has_commas = delimiter != "," and any(map(_DECIMAL_COMMA.fullmatch, fields))
     decimal = "," if has_commas and not any(map(_DECIMAL_POINT.fullmatch, fields)) else "."
-    return text, TextFormat(encoding, delimiter, decimal)
+    return text, encoding, delimiter, decimal
 
 
 def _encoding(content: bytes) -> str:

@@ -21,7 +21,7 @@ from isbor.data.frames import data_frame
 from isbor.data.labels import encode_labels, is_quantity
 from isbor.datasets import load_benchmark, make_saddle
 from isbor.datasets.catalogue import BENCHMARKS
-from isbor.experiments.description.table_files import labels_as_written, read_table, text_format
+from isbor.experiments.description.table_files import labels_as_written, read_table, unusual_format
 
 __all__ = [
     "BenchmarkData",
@@ -111,8 +111,8 @@ class TableFile:
     def remark(self) -> str:
         """Return how the file was read, if it is not UTF-8 text with the usual delimiter; else nothing."""
         path = Path(self.path)
-        found = text_format(path, self.target)
-        return f"{path.name} was read as {found.description}." if found else ""
+        found = unusual_format(path, self.target)
+        return f"{path.name} was read as {found}." if found else ""
 
     def load(self) -> Data:
         """Read the file."""
