@@ -6,26 +6,18 @@ All test rows and thresholds of all splits are counted: what was predicted for y
 import argparse
 from pathlib import Path
 
-import numpy as np
-
+from isbor._core.types import FloatArray
 from isbor.experiments import Results
-from isbor.experiments.reporting.figures.curves import CalibrationBins, calibration_figure
+from isbor.experiments.reporting.figures.curves import calibration_figure
 
-__all__ = ["reliability_bins"]
+__all__ = ["reliability_sums"]
 
 
-def reliability_bins(results: Results) -> dict[str, CalibrationBins]:
-    """Return counts, and predicted and observed shares of y ≤ k, of the first model by data set."""
-    found = {}
+def reliability_sums(results: Results) -> dict[str, FloatArray]:
+    """Return counts, and sums of predicted and observed y ≤ k, of the first model by data set and bin."""
     model = results.experiment.models[0]
-    for task in results.experiment.tasks:
-        records = results.finished(task.name, model.name)
-        if records:
-            count, predicted, observed = np.sum([record.calibration for record in records], axis=0).T
-            used = count > 0
-            shares = predicted[used] / count[used], observed[used] / count[used]
-            found[task.title] = CalibrationBins(count[used].astype(np.intp), *shares)
-    return found
+    found = {task.title: results.calibration([task.name], model.name) for task in results.experiment.tasks}
+    return {title: sums for title, sums in found.items() if sums is not None}
 
 
 def main() -> None:
@@ -35,7 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reliability", description=__doc__)
     parser.add_argument("--to", type=Path, default=Path("docs/reliability.png"), help="file to write")
     file = parser.parse_args().to
-    figure = calibration_figure(reliability_bins(Results.of(PAPER, known_records())))
+    figure = calibration_figure(reliability_sums(Results.of(PAPER, known_records())))
     figure.savefig(file, dpi=110)
     print(f"{file} is written.")
 

@@ -54,58 +54,27 @@ def predictions(model, X) -> Results:
     return found
 
 
-def default_small() -> Results:
-    X, y = make_saddle(700, random_state=1)
-    return predictions(ISBOR().fit(X[:400], y[:400]), X[400:])
+def learned(model, table, n_train, weight=None) -> Results:
+    """Fit a model to the first rows of a table, and return what it predicts for the others."""
+    X, y = table
+    return predictions(model.fit(X[:n_train], y[:n_train], sample_weight=weight), X[n_train:])
 
 
-def default_mixed() -> Results:
-    X, y = ridge(700)
-    return predictions(ISBOR(random_state=3).fit(X[:450], y[:450]), X[450:])
-
-
-def rbf_5000() -> Results:
-    X, y = make_saddle(6000, random_state=2)
-    return predictions(ISBOR(basis="rbf").fit(X[:5000], y[:5000]), X[5000:])
-
-
-def default_5000() -> Results:
-    X, y = ridge(6000, d=5, seed=5)
-    return predictions(ISBOR(n_jobs=2).fit(X[:5000], y[:5000]), X[5000:])
-
-
-def ard_weighted() -> Results:
-    X, y = ridge(500, seed=6)
-    weight = np.random.default_rng(0).integers(0, 4, 300).astype(float)
-    model = ISBOR(metric="ard", class_weight="balanced").fit(X[:300], y[:300], sample_weight=weight)
-    return predictions(model, X[300:])
-
-
-def frame_default() -> Results:
-    frame, y = shop(600)
-    model = ISBOR(classes=["poor", "fair", "good", "best"]).fit(frame[:400], y[:400])
-    return predictions(model, frame[400:])
-
-
-def frame_mixed_weighted() -> Results:
-    frame, y = shop(600, seed=1)
-    weight = np.random.default_rng(1).uniform(0.1, 2.0, 400)
-    model = ISBOR(basis="mixed", classes=["poor", "fair", "good"]).fit(frame[:400], y[:400], weight)
-    return predictions(model, frame[400:])
+def counts(n, seed, low, high):
+    return np.random.default_rng(seed).integers(low, high, n).astype(float)
 
 
 def sequential_and_batch() -> Results:
     X, y = make_balance_scale()
     found = predictions(ISBOR(solver="sequential", gamma=0.3).fit(X[::4], y[::4]), X)
-    return found | {f"batch {k}": v for k, v in predictions(SBOR().fit(X[::4], y[::4]), X).items()}
+    return found | prefixed("batch", predictions(SBOR().fit(X[::4], y[::4]), X))
 
 
 def svor() -> Results:
     X, y = ridge(600, seed=7)
-    weight = np.random.default_rng(2).integers(1, 3, 400).astype(float)
-    found = predictions(SVOR(C=3.0).fit(X[:400], y[:400], weight), X[400:])
     explicit = SVOR(constraints="explicit", kernel="poly", coef0=1.0).fit(X[:300], y[:300])
-    return found | {f"explicit {k}": v for k, v in predictions(explicit, X[400:]).items()}
+    found = learned(SVOR(C=3.0), (X, y), 400, counts(400, 2, 1, 3))
+    return found | prefixed("explicit", predictions(explicit, X[400:]))
 
 
 def isvor() -> Results:
@@ -117,32 +86,35 @@ def isvor() -> Results:
 
 
 def gpor() -> Results:
-    X, y = ridge(400, seed=9)
-    found = predictions(GPOR(metric="ard").fit(X[:200], y[:200]), X[200:])
-    frame, labels = shop(300, seed=2)
-    ep = GPOR(inference="ep", classes=["poor", "fair", "good"]).fit(frame[:150], labels[:150])
-    return found | {f"ep {k}": v for k, v in predictions(ep, frame[150:]).items()}
+    ep = GPOR(inference="ep", classes=GRADES)
+    found = learned(GPOR(metric="ard"), ridge(400, seed=9), 200)
+    return found | prefixed("ep", learned(ep, shop(300, seed=2), 150))
 
 
-def kdlor() -> Results:
-    X, y = ridge(600, seed=10)
-    return predictions(KDLOR().fit(X[:400], y[:400]), X[400:])
+def prefixed(prefix, found) -> Results:
+    return {f"{prefix} {name}": values for name, values in found.items()}
 
 
-PROBLEMS: list[Callable[[], Results]] = [
-    default_small,
-    default_mixed,
-    rbf_5000,
-    default_5000,
-    ard_weighted,
-    frame_default,
-    frame_mixed_weighted,
-    sequential_and_batch,
-    svor,
-    isvor,
-    gpor,
-    kdlor,
-]
+GRADES = ["poor", "fair", "good"]
+WEIGHT = np.random.default_rng(1).uniform(0.1, 2.0, 400)
+PROBLEMS: dict[str, Callable[[], Results]] = {
+    "default_small": lambda: learned(ISBOR(), make_saddle(700, random_state=1), 400),
+    "default_mixed": lambda: learned(ISBOR(random_state=3), ridge(700), 450),
+    "rbf_5000": lambda: learned(ISBOR(basis="rbf"), make_saddle(6000, random_state=2), 5000),
+    "default_5000": lambda: learned(ISBOR(n_jobs=2), ridge(6000, d=5, seed=5), 5000),
+    "ard_weighted": lambda: learned(
+        ISBOR(metric="ard", class_weight="balanced"), ridge(500, seed=6), 300, counts(300, 0, 0, 4)
+    ),
+    "frame_default": lambda: learned(ISBOR(classes=[*GRADES, "best"]), shop(600), 400),
+    "frame_mixed_weighted": lambda: learned(
+        ISBOR(basis="mixed", classes=GRADES), shop(600, seed=1), 400, WEIGHT
+    ),
+    "sequential_and_batch": sequential_and_batch,
+    "svor": svor,
+    "isvor": isvor,
+    "gpor": gpor,
+    "kdlor": lambda: learned(KDLOR(), ridge(600, seed=10), 400),
+}
 
 
 def main() -> int:
@@ -151,21 +123,21 @@ def main() -> int:
     before = np.load(path) if command == "compare" else None
     kept: Results = {}
     different = 0
-    for problem in PROBLEMS:
-        if names and problem.__name__ not in names:
+    for name, problem in PROBLEMS.items():
+        if names and name not in names:
             continue
         start = time.perf_counter()
-        found = {f"{problem.__name__}/{key}": np.asarray(value) for key, value in problem().items()}
+        found = {f"{name}/{key}": np.asarray(value) for key, value in problem().items()}
         seconds = time.perf_counter() - start
         if before is None:
             kept |= found
-            print(f"{problem.__name__:24}{seconds:8.1f} s", flush=True)
+            print(f"{name:24}{seconds:8.1f} s", flush=True)
             continue
         off = max(float(np.max(np.abs(value - before[key]), initial=0.0)) for key, value in found.items())
         same = all(np.array_equal(value, before[key]) for key, value in found.items())
         different += not same
         verdict = "the same to the last bit" if same else f"differs by up to {off:.3g}"
-        print(f"{problem.__name__:24}{seconds:8.1f} s  {len(found):3} arrays  {verdict}", flush=True)
+        print(f"{name:24}{seconds:8.1f} s  {len(found):3} arrays  {verdict}", flush=True)
     if before is None:
         np.savez_compressed(path, **kept)
     return int(different > 0)

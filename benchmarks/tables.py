@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from benchmarks import studies
-from benchmarks.reliability import reliability_bins
+from benchmarks.reliability import reliability_sums
 from isbor.experiments import Record, Results, load_study
 from isbor.experiments.reporting.provenance import dates, provenance
 from isbor.experiments.reporting.tables.difference_tables import against_first
@@ -125,9 +125,10 @@ def all_results(results: Results) -> Table:
 def reliability(results: Results) -> Table:
     """Return how far predicted cumulative probabilities are from observed shares."""
     rows = []
-    for title, bins in reliability_bins(results).items():
-        error = np.average(np.abs(bins.predicted - bins.observed), weights=bins.count)
-        rows.append((Entry(title), Entry(f"{bins.count.sum():,}"), Entry(number(float(error), 4))))
+    for title, sums in reliability_sums(results).items():
+        count, predicted, observed = sums.T
+        error = np.abs(predicted - observed).sum() / count.sum()
+        rows.append((Entry(title), Entry(f"{count.sum():,.0f}"), Entry(number(float(error), 4))))
     header = ("data", "test rows × thresholds, all splits", "mean |predicted − observed|")
     return Table("", header, tuple(rows), ("Ten bins of equal width, weighted by their counts.",))
 

@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, NoReturn
@@ -104,22 +104,21 @@ def reproduce(
     output: Output = None,
 ) -> None:
     """Run a study of the paper and report tables, tests and figures. Finished jobs are kept."""
-    commands = _experiment_commands()
-    try:
-        request = commands.reproduce_request(
+    _run(
+        lambda commands: commands.reproduce_request(
             study,
             quick=quick,
             models=_names(models),
             datasets=_names(datasets),
             splits=splits,
-            limits=(time_limit, memory_limit),
+            limits={"seconds": time_limit, "memory": memory_limit},
             records=records,
             output=output,
             command=context.obj,
-        )
-    except (OSError, ValueError, ImportError) as error:
-        _fail(str(error))
-    _carry_out(commands, request, jobs, retry)
+        ),
+        jobs,
+        retry,
+    )
 
 
 @app.command()
@@ -135,8 +134,8 @@ def compare(
         str | None, typer.Option(help="Columns that are not features, such as identifiers.", metavar="A,B,…")
     ] = None,
     models: Models = None,
-    folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
-    rounds: Annotated[int, typer.Option(help="Repetitions, each with new folds.")] = 1,
+    folds: Annotated[int, typer.Option(help="Folds of the cross-validation.", min=2)] = 5,
+    rounds: Annotated[int, typer.Option(help="Repetitions, each with new folds.", min=1)] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
     jobs: Jobs = None,
     time_limit: TimeLimit = None,
@@ -145,9 +144,8 @@ def compare(
     output: Output = None,
 ) -> None:
     """Compare ordinal models on your own table by cross-validation, and report tables and tests."""
-    commands = _experiment_commands()
-    try:
-        request = commands.compare_request(
+    _run(
+        lambda commands: commands.compare_request(
             data,
             target,
             order=_names(order),
@@ -156,25 +154,23 @@ def compare(
             folds=folds,
             rounds=rounds,
             seed=seed,
-            limits=(time_limit, memory_limit),
+            limits={"seconds": time_limit, "memory": memory_limit},
             output=output,
             command=context.obj,
-        )
-    except (OSError, ValueError, ImportError) as error:
-        _fail(str(error))
-    _carry_out(commands, request, jobs, retry)
+        ),
+        jobs,
+        retry,
+    )
 
 
-def _experiment_commands() -> ModuleType:
-    """Import the experiments, whose dependencies are optional."""
+def _run(make_request: Callable[[ModuleType], Any], jobs: int | None, retry: bool) -> None:
+    """Check a request and carry it out; the dependencies of experiments are optional."""
     try:
         from isbor.experiments import commands
-    except ModuleNotFoundError as error:
+
+        request = make_request(commands)
+    except (OSError, ValueError, ImportError) as error:
         _fail(str(error))
-    return commands
-
-
-def _carry_out(commands: ModuleType, request: Any, jobs: int | None, retry: bool) -> None:
     try:
         commands.carry_out(request, n_jobs=jobs, retry=retry, console=Console())
     except commands.UnusableStoreError as error:

@@ -12,11 +12,9 @@ on busy cores they can slow the trees down to a minute.
 import io
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -112,13 +110,13 @@ def run_demo(
     rng = np.random.default_rng(seed)
     X, y, score = make_saddle(n_train, noise=_NOISE, random_state=rng, return_score=True)
     X_test, y_test, score_test = make_saddle(n_test, noise=_NOISE, random_state=rng, return_score=True)
-    with _progress(console) as report, threadpool_limits(1):
-        model = ISBOR(n_jobs=1, callback=lambda step: report(_describe(step)))
+    with console.status("ISBOR") as progress, threadpool_limits(1):
+        model = ISBOR(n_jobs=1, callback=lambda step: progress.update(_describe(step)))
         isbor = _assess("ISBOR", model, X, y, X_test, y_test)
-        report("Gradient-boosted trees")
+        progress.update("Gradient-boosted trees")
         trees = HistGradientBoostingClassifier(random_state=seed)
         of_trees = _assess("Gradient-boosted trees", trees, X, y, X_test, y_test)
-        report("Linear ordered probit")
+        progress.update("Linear ordered probit")
         linear = _assess("Linear ordered probit", OrderedProbit(n_jobs=1), X, y, X_test, y_test)
     model.callback = None  # its progress line is gone
     n_trees = trees.n_iter_ * trees.n_trees_per_iteration_
@@ -192,12 +190,6 @@ def _check_output(output: Path) -> None:
 # --- Models -----------------------------------------------------------------------------------------------
 
 
-class _Classifier(Protocol):
-    def fit(self, X: FloatArray, y: IntArray) -> object: ...
-
-    def predict_proba(self, X: FloatArray) -> FloatArray: ...
-
-
 def _median_labels(proba: FloatArray) -> IntArray:
     """Return the label at which the cumulative probability reaches one half."""
     labels: IntArray = _CLASSES[np.argmax(proba.cumsum(axis=1) >= 0.5, axis=1)]
@@ -205,7 +197,7 @@ def _median_labels(proba: FloatArray) -> IntArray:
 
 
 def _assess(
-    name: str, model: _Classifier, X: FloatArray, y: IntArray, X_test: FloatArray, y_test: IntArray
+    name: str, model: Any, X: FloatArray, y: IntArray, X_test: FloatArray, y_test: IntArray
 ) -> Outcome:
     """Fit a model and evaluate it on the test rows."""
     start = time.perf_counter()
@@ -231,13 +223,6 @@ def _outcome(name: str, y: IntArray, predicted: IntArray) -> Outcome:
 def _say(console: Console, text: str, *, soft_wrap: bool = False) -> None:
     """Print plain text, without rich's markup and colours."""
     console.print(text, markup=False, highlight=False, soft_wrap=soft_wrap)
-
-
-@contextmanager
-def _progress(console: Console) -> Iterator[Callable[[str], None]]:
-    """Show a progress line while the block runs; yield a function that changes its text."""
-    with console.status("ISBOR") as status:
-        yield status.update
 
 
 def _describe(step: Step) -> str:

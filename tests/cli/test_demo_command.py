@@ -15,13 +15,10 @@ SMALL = ["--train", "400", "--test", "400"]
 SMALLEST = ["--train", "100", "--test", "100"]  # where what is learned does not matter
 
 
-def run(*arguments, cwd, prelude=None):
+def run(*arguments, cwd, prelude="pass"):
     """Run `isbor` with these arguments, after some Python code if given."""
-    start = (
-        ["-m", "isbor.cli"] if prelude is None else ["-c", f"{prelude}; from isbor.cli import main; main()"]
-    )
     return subprocess.run(
-        [sys.executable, *start, *arguments],
+        [sys.executable, "-c", f"{prelude}; from isbor.cli import main; main()", *arguments],
         cwd=cwd,
         capture_output=True,
         text=True,
@@ -122,14 +119,8 @@ def test_interrupting_demo_leaves_one_line_and_no_picture(tmp_path):
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
         "from isbor.cli import main; main(['demo', '--train', '200000'])"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-    ) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "encoding": "utf-8"}
+    with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, **pipes) as process:
         process.stdout.readline()  # written when the work begins
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)

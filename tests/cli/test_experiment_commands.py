@@ -52,14 +52,11 @@ def grades(tmp_path_factory):
     """Return a directory with a table of grades."""
     directory = tmp_path_factory.mktemp("grades")
     X, y = make_saddle(90, random_state=0)
-    with (directory / "grades.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["east", "north", "colour", "level", "grade"])
-        for k, ((east, north), label) in enumerate(zip(X, y, strict=True)):
-            colour = ("red", "blue", "")[k % 3]
-            writer.writerow(
-                [f"{east:.3f}", f"{north:.3f}", colour, label, ("low", "mid", "high")[(label - 1) // 2]]
-            )
+    lines = ["east,north,colour,level,grade"]
+    for k, ((east, north), label) in enumerate(zip(X, y, strict=True)):
+        colour, grade = ("red", "blue", "")[k % 3], ("low", "mid", "high")[(label - 1) // 2]
+        lines.append(f"{east:.3f},{north:.3f},{colour},{label},{grade}")
+    (directory / "grades.csv").write_text("\n".join(lines))
     return directory
 
 
@@ -82,6 +79,12 @@ def call(capsys, monkeypatch):
     return call
 
 
+def start(*arguments, cwd, **options):
+    command = [sys.executable, "-m", "isbor.cli", *arguments]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=cwd, **pipes, **options)
+
+
 def page_text(path):
     return html.unescape(re.sub(r"<[^>]*>", " ", path.read_text("utf-8")))
 
@@ -99,13 +102,11 @@ def test_a_study_of_ones_own_gives_tables_figures_records_and_a_page(study):
     records = read_csv(output / "records.csv")
     assert len(records) == 8
     assert {record["status"] for record in records} == {"ok"}
-    mae = [
-        float(record["mae"])
-        for record in records
-        if (record["task"], record["model"]) == ("saddle-100", "trees")
-    ]
-    shown = next(csv.reader((output / "tables" / "mae.csv").read_text("utf-8").splitlines()[2:]))
-    assert shown == ["Boosted trees", f"{np.mean(mae):.3f} ± {np.std(mae, ddof=1):.3f}", shown[2]]
+    ours = [record for record in records if (record["task"], record["model"]) == ("saddle-100", "trees")]
+    mae = [float(record["mae"]) for record in ours]
+    shown = read_csv(output / "tables" / "mae.csv")[1]
+    assert shown[""] == "Boosted trees"
+    assert shown["saddle, 100 rows"] == f"{np.mean(mae):.3f} ± {np.std(mae, ddof=1):.3f}"
     for name in ("mae.md", "mae.tex", "seconds.csv", "wilcoxon.md"):
         assert (output / "tables" / name).stat().st_size > 50
     for name in ("mae.png", "mae.svg", "seconds.svg", "calibration.svg"):
@@ -145,9 +146,7 @@ def test_a_second_run_goes_on_where_the_first_was_stopped(study):
     (study / "mine.toml").write_text(MINE.format(seconds=0.7))
     output = "my results; 2"
     given = ["reproduce", "mine.toml", "--jobs", "1", "--models", "quick", "--splits", "2", "--retry"]
-    command = [sys.executable, "-m", "isbor.cli", *given, "--time-limit", "1000000.5", "--output", output]
-    first = subprocess.Popen(command, cwd=study, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert first.stdout is not None
+    first = start(*given, "--time-limit", "1000000.5", "--output", output, cwd=study)
     for line in first.stdout:
         if line.startswith("[2/4]"):
             break
@@ -161,7 +160,7 @@ def test_a_second_run_goes_on_where_the_first_was_stopped(study):
     done = int(n_done)
     assert 2 <= done < 4
     # All that was typed but --retry, which would run again what failed since.
-    assert shlex.split(how) == ["isbor", *[word for word in command[3:] if word != "--retry"]]
+    assert shlex.split(how) == ["isbor", *[word for word in first.args[3:] if word != "--retry"]]
     second = run(*shlex.split(how)[1:], cwd=study)
     assert second.returncode == 0
     assert f"{done} jobs are done already" in second.stdout
@@ -175,11 +174,7 @@ def test_a_second_run_goes_on_where_the_first_was_stopped(study):
 )
 def test_an_early_interrupt_is_one_sentence_too(wait, number, study):
     (study / "mine.toml").write_text(MINE.format(seconds=30.0))
-    command = [sys.executable, "-m", "isbor.cli", "reproduce", "mine.toml", "--models", "quick"]
-    runner = subprocess.Popen(
-        command, cwd=study, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    assert runner.stdout is not None
+    runner = start("reproduce", "mine.toml", "--models", "quick", cwd=study, start_new_session=True)
     runner.stdout.readline()
     time.sleep(wait)
     if number == signal.SIGINT:
@@ -206,11 +201,9 @@ def test_a_late_job_is_a_dash_with_its_reason(study):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["benchmark"], "There is no study 'benchmark'. Did you mean 'benchmarks'"),
         (["mine.toml", "--models", "isbr"], "There is no model 'isbr' here; choose from quick, trees"),
         (["mine.toml", "--jobs", "0"], "Invalid value for '--jobs'"),
         (["mine.toml", "--time-limit", "-1"], "The time limit is -1.0 s; it must be positive"),
-        (["mine.toml", "--quick"], "no .quick. section"),
         (["mine.toml", "--output", "mine.toml"], "'mine.toml' is a file; choose a directory"),
     ],
 )
@@ -241,11 +234,9 @@ def test_models_are_compared_on_a_users_table(grades):
     ("arguments", "message"),
     [
         (["nowhere.csv", "--target", "grade"], "There is no file 'nowhere.csv'"),
-        (["grades.csv", "--target", "mark"], "has no column 'mark'; its columns are east, north, colour"),
         (["grades.csv", "--target", "grade"], "are text .high, low, mid. of unknown order"),
-        (["grades.csv", "--target", "grade", "--order", "low"], "--order is low; at least 2 different"),
-        (["grades.csv", "--target", "level", "--folds", "40"], "fewer than the 40 folds"),
-        (["grades.csv", "--target", "level", "--folds", "1"], "--folds is 1; at least 2 are needed"),
+        (["grades.csv", "--target", "grade", "--order", "low"], "The order names low; at least 2 different"),
+        (["grades.csv", "--target", "level", "--folds", "1"], "Invalid value for '--folds'"),
         (["grades.csv"], "Missing option '--target'"),
     ],
 )
@@ -277,7 +268,5 @@ def test_a_table_with_semicolons_and_an_identifier(tmp_path, call):
 def test_a_linear_model_is_among_those_compared_by_default(tmp_path, monkeypatch):
     (tmp_path / "mine.csv").write_text("x,y\n" + "1,1\n2,2\n" * 10)
     monkeypatch.chdir(tmp_path)
-    request = compare_request(Path("mine.csv"), "y")
-    assert [model.name for model in request.experiment.models] == [
-        "isbor", "sbor", "svor", "gpor", "kdlor", "linear", "trees",
-    ]  # fmt: skip
+    names = [model.name for model in compare_request(Path("mine.csv"), "y").experiment.models]
+    assert names == ["isbor", "sbor", "svor", "gpor", "kdlor", "linear", "trees"]

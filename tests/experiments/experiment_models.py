@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-__all__ = ["Broken", "Crashing", "Diarist", "Greedy", "Majority", "Parent", "Slow", "Wordy"]
+__all__ = ["Broken", "Crashing", "Diarist", "Greedy", "Majority", "Parent"]
 
 
 class Majority(ClassifierMixin, BaseEstimator):
@@ -27,13 +27,6 @@ class Majority(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return np.full(len(X), self._label)
-
-
-class Slow(Majority):
-    """Never ends."""
-
-    def fit(self, X, y):
-        time.sleep(3600)
 
 
 class Parent(Majority):
@@ -76,20 +69,13 @@ class Greedy(Majority):
 
 
 class Broken(Majority):
-    """Raises an error."""
+    """Raises an error, with more or less to say."""
+
+    def __init__(self, n_times=1):
+        self.n_times = n_times
 
     def fit(self, X, y):
-        raise ZeroDivisionError("nothing can be divided\nby nothing")
-
-
-class Wordy(Majority):
-    """Raises an error with much to say."""
-
-    def __init__(self, n_words=1):
-        self.n_words = n_words
-
-    def fit(self, X, y):
-        raise ValueError("sorry " * self.n_words)
+        raise ZeroDivisionError("nothing can be divided\nby nothing " * self.n_times)
 
 
 class Crashing(Majority):

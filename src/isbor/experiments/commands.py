@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import FrameType
 
+import joblib
 from rich.console import Console
 
 from isbor.experiments.description.experiment import Experiment, Limits
@@ -60,7 +60,7 @@ def reproduce_request(
     models: Sequence[str] | None = None,
     datasets: Sequence[str] | None = None,
     splits: int | None = None,
-    limits: tuple[float | None, float | None] = (None, None),
+    limits: Mapping[str, float | None] | None = None,
     records: Path | None = None,
     output: Path | None = None,
     command: str = "",
@@ -74,7 +74,7 @@ def reproduce_request(
     experiment = load_study(study, quick=quick).only(models, datasets)
     if splits is not None:
         experiment = replace(experiment, splits=splits)
-    experiment = replace(experiment, limits=_limited(experiment.limits, limits))
+    experiment = replace(experiment, limits=_limited(experiment.limits, limits or {}))
     directory = output or Path(f"isbor-{experiment.name}{'-quick' if quick else ''}")
     known = {} if records is None else _known_records(records, experiment)
     return _checked(Request(experiment, directory, command, known))
@@ -90,19 +90,11 @@ def compare_request(
     folds: int = 5,
     rounds: int = 1,
     seed: int = 0,
-    limits: tuple[float | None, float | None] = (None, None),
+    limits: Mapping[str, float | None] | None = None,
     output: Path | None = None,
     command: str = "",
 ) -> Request:
     """Return a comparison on a user's table, checked and ready to run."""
-    if folds < 2:
-        raise ValueError(f"--folds is {folds}; at least 2 are needed.")
-    if rounds < 1:
-        raise ValueError(f"--rounds is {rounds}; at least 1 is needed.")
-    if order is not None and (len(order) < 2 or len(set(order)) < len(order)):
-        raise ValueError(
-            f"--order is {','.join(order) or 'empty'}; at least 2 different labels, lowest first, are needed."
-        )
     chosen = tuple(map(catalogue_model, models if models is not None else _COMPARED))
     without = f" but {', '.join(drop)}" if drop else ""
     name = re.sub(r"[^\w.-]+", "-", path.name.partition(".")[0]) or "table"
@@ -114,7 +106,7 @@ def compare_request(
         tasks=(task,),
         splits=folds * rounds,
         seed=seed,
-        limits=_limited(_COMPARE_LIMITS, limits),
+        limits=_limited(_COMPARE_LIMITS, limits or {}),
         about=f"The column “{target}” predicted from the others{without}, by {rounds} × {folds}-fold "
         "stratified cross-validation.",
     )
@@ -125,7 +117,7 @@ def compare_request(
 def carry_out(request: Request, *, n_jobs: int | None, retry: bool, console: Console) -> Results:
     """Run the jobs that have no record, print the tables, and write the report."""
     experiment = request.experiment
-    n_jobs = _cores() if n_jobs is None else n_jobs
+    n_jobs = joblib.cpu_count() if n_jobs is None else n_jobs
     _say(console, f"{experiment.title}. {_outline(experiment)}")
     for task in experiment.tasks:
         if isinstance(task.source, TableFile) and (remark := task.source.remark()):
@@ -180,13 +172,8 @@ def _known_records(path: Path, experiment: Experiment) -> Mapping[str, Record]:
     return known
 
 
-def _limited(limits: Limits, given: tuple[float | None, float | None]) -> Limits:
-    seconds, memory = given
-    return replace(
-        limits,
-        seconds=limits.seconds if seconds is None else seconds,
-        memory=limits.memory if memory is None else memory,
-    )
+def _limited(limits: Limits, given: Mapping[str, float | None]) -> Limits:
+    return replace(limits, **{name: value for name, value in given.items() if value is not None})
 
 
 def _checked(request: Request) -> Request:
@@ -213,18 +200,10 @@ def _outline(experiment: Experiment) -> str:
     )
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @contextmanager
 def _sigterm_as_ctrl_c() -> Iterator[None]:
     """Treat SIGTERM like Ctrl-C: end the jobs and release their claims."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -55,6 +56,7 @@ CHANGED = [
     with_model(search_parameters={"probability": False}),
     with_model(searched_by=""),
     with_model(inputs="numbers"),
+    with_model(rows_at_most=60),
     *(replace(JOB, search=search) for search in (Search(4), Search(5, "accuracy"), Search(5, "mae", 300))),
     replace(JOB, search=Search(give_up=4.0)),
     with_task(source=BenchmarkData("bs")),
@@ -118,6 +120,16 @@ def test_jobs_come_split_by_split_and_are_the_same_in_another_experiment():
     chosen = experiment().only(["isbor"], ["saddle"])
     assert [job.key for job in chosen.jobs()] == keys[3::4]
     assert not set(keys) & {job.key for job in experiment(seed=1).jobs()}
+
+
+def test_a_variant_stands_in_for_a_model_on_one_task():
+    cheaper = replace(MODEL, grid={"C": (1.0,)}, splits_at_most=2)
+    plain, changed = experiment(), experiment(variants={("saddle", "mine"): cheaper})
+    counts = Counter((job.task.name, job.model.name) for job in changed.jobs())
+    assert sorted(counts.values()) == [2, 4, 4, 4]
+    others = {job.key for job in changed.jobs() if job.model is not cheaper}
+    assert {job.key for job in plain.jobs()} & {job.key for job in changed.jobs()} == others
+    assert len(others) == 12
 
 
 def test_what_was_tuned_is_said_of_each_model():

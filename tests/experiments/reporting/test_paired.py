@@ -2,10 +2,8 @@
 
 import math
 
-import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import stats
 
 from isbor.experiments.reporting.paired import paired_difference
 from isbor.experiments.reporting.tables.difference_tables import against_first
@@ -30,13 +28,6 @@ def test_errors_by_hand():
     assert_allclose(found.p_value, 1 - t / math.sqrt(2 + t**2), rtol=1e-12)
 
 
-def test_the_corrected_test_is_the_plain_one_with_a_larger_variance():
-    d = np.random.default_rng(0).normal(0.5, 1.0, size=10)
-    t = stats.ttest_1samp(d, 0.0).statistic * math.sqrt((1 / 10) / (1 / 10 + 1 / 9))
-    assert_allclose(of_zero(d, 1 / 9).p_value, 2 * stats.t.sf(abs(t), 9), rtol=1e-12)
-    assert_allclose(of_zero(-d, 1 / 9).p_value, of_zero(d, 1 / 9).p_value, rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("d", "outcome"),
     [
@@ -54,8 +45,6 @@ def test_what_counts_is_the_corrected_test(d, outcome):
 
 def test_nothing_in_common_is_not_compared():
     assert paired_difference({0: 1.0}, {1: 1.0}, 0.5) is None
-    with pytest.raises(ValueError, match="test_over_train is 0"):
-        of_zero([1.0, 2.0], 0)
 
 
 def test_the_first_model_beside_the_others():

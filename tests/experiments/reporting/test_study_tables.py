@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from isbor.experiments import CATALOGUE, BenchmarkData, Experiment, Holdout, Results, Saddle, Task
+from isbor.experiments.reporting.paired import paired_difference
+from isbor.experiments.reporting.significance import friedman
 from isbor.experiments.reporting.tables.difference_tables import friedman_of
 from isbor.experiments.reporting.tables.study import study_tables
 from isbor.experiments.reporting.tables.table import Entry
@@ -187,14 +188,11 @@ def test_mean_ranks_are_in_order_with_the_outcome_of_the_test():
     errors["t3", "c"] = [1.5]
     table = study_tables(results_of(experiment(tasks=tasks, splits=1), errors))["ranks"]
     assert rows(table) == [("B", "1.00"), ("A", "2.33"), ("C", "2.67")]
-    ranks = np.array([[2, 1, 3], [2, 1, 3], [3, 1, 2]])
-    chi = 12 * 3 / (3 * 4) * np.sum((ranks.mean(axis=0) - 2) ** 2)
-    f = 2 * chi / (3 * 2 - chi)
-    critical = stats.studentized_range.ppf(0.9, 3, np.inf) / math.sqrt(2) * math.sqrt(12 / 18)
+    found = friedman({task: {model: {0: errors[task, model][0]} for model in "abc"} for task in ("t1", "t2", "t3")}, "abc")  # fmt: skip  # noqa: E501
     assert table.notes[0] == (
-        f"Friedman's test over 3 data sets (Iman and Davenport's F = {f:.2f}, p = "
-        f"{stats.f.sf(f, 2, 4):.2g}): the models differ at level 0.1. By Nemenyi's test two models differ if "
-        f"their mean ranks are more than {critical:.2f} apart."
+        f"Friedman's test over 3 data sets (Iman and Davenport's F = {found.statistic:.2f}, p = "
+        f"{found.p_value:.2g}): the models differ at level 0.1. By Nemenyi's test two models differ if "
+        f"their mean ranks are more than {found.critical_difference:.2f} apart."
     )
 
 
@@ -228,46 +226,31 @@ def test_a_model_with_the_solution_of_another_is_not_ranked_beside_it():
     assert other.distinct_models == other.models  # other parameters, perhaps another solution
 
 
-def corrected_p(differences, share):
-    """Nadeau and Bengio's test by its formula."""
-    d = np.asarray(differences)
-    error = math.sqrt((1 / len(d) + share / (1 - share)) * d.var(ddof=1))
-    return 2 * stats.t.cdf(-abs(d.mean()) / error, len(d) - 1)
-
-
 def test_cross_validation_has_corrected_differences():
-    first, second = [0.1, 0.2, 0.15, 0.12, 0.11], [0.5, 0.45, 0.5, 0.4, 0.52]
-    third = [0.12, 0.18, 0.16, LATE, 0.1]
-    errors = {("folds", "a"): first, ("folds", "b"): second, ("folds", "c"): third}
+    first, second, third = [0.1, 0.2, 0.15, 0.12], [0.5, 0.45, 0.5, 0.4], [0.12, 0.18, 0.16, LATE]
+    errors = {("folds", "a"): first, ("folds", "b"): second, ("folds", "c"): third, ("t1", "a"): [0.1], ("t1", "b"): [0.3]}  # fmt: skip  # noqa: E501
+
+    def p_value(one, other, test_over_train):
+        found = [dict(enumerate(values[:3] if third in (one, other) else values)) for values in (one, other)]
+        return f"{paired_difference(*found, test_over_train).p_value:.2g}"
+
     tables = study_tables(results_of(experiment(tasks=(FOLDS,), splits=5), errors))
     assert "wilcoxon" not in tables
-    kept = [0, 1, 2, 4]
-    a_less_b = np.subtract(first, second)
-    a_less_c = np.subtract([first[k] for k in kept], [third[k] for k in kept])
-    b_less_c = np.subtract([second[k] for k in kept], [third[k] for k in kept])
     assert tables["differences"].header == ("", "MAE", "p-value", "better")
     assert rows(tables["differences"]) == [
-        (f"{pair}", f"{d.mean():+.3f}", f"{corrected_p(d, 0.2):.2g}", better)
-        for pair, d, better in (
-            ("A less B", a_less_b, "A"),
-            ("A less C", a_less_c, "–"),
-            ("B less C", b_less_c, "C"),
-        )
+        ("A less B", "-0.320", p_value(first, second, 1 / 4), "A"),
+        ("A less C", "-0.003", p_value(first, third, 1 / 4), "–"),
+        ("B less C", "+0.330", p_value(second, third, 1 / 4), "C"),
     ]
-    assert corrected_p(a_less_b, 0.2) < 0.05 < corrected_p(a_less_c, 0.2)
-    single = {("folds", "a"): [0.1], ("folds", "b"): [0.3], ("folds", "c"): [LATE]}
-    table = study_tables(results_of(experiment(tasks=(FOLDS,), splits=5), single))["differences"]
-    assert rows(table) == [("A less B", "-0.200", "–", "–")]
-
-
-def test_differences_on_several_tasks_name_them_and_use_their_shares():
-    errors = {(task, model): values for task in ("folds", "t1") for model, values in (("a", [0.1, 0.2, 0.3]), ("b", [0.2, 0.25, 0.42]))}  # fmt: skip  # noqa: E501
-    table = study_tables(results_of(experiment(models=(A, B), tasks=(FOLDS, ONE)), errors))["differences"]
-    d = [-0.1, -0.05, -0.12]
+    # Several tasks are named, and have shares of their own; one split has no p-value.
+    errors["t1", "c"] = [0.1, 0.2, 0.3]
+    errors["t1", "b"] = [0.2, 0.25, 0.42]
+    table = study_tables(results_of(experiment(tasks=(FOLDS, ONE), splits=5), errors))["differences"]
     assert table.header == ("", "data", "MAE", "p-value", "better")
-    assert rows(table) == [
-        ("A less B", "Folds", "-0.090", f"{corrected_p(d, 1 / 5):.2g}", "–"),
-        ("A less B", "Task 1", "-0.090", f"{corrected_p(d, 1 / 3):.2g}", "–"),  # 50 of 150 rows test
+    assert rows(table)[3:] == [
+        ("A less B", "Task 1", "-0.100", "–", "–"),
+        ("A less C", "Task 1", "+0.000", "–", "–"),
+        ("B less C", "Task 1", "+0.090", p_value(errors["t1", "b"], errors["t1", "c"], 1 / 2), "–"),  # 50/100
     ]
 
 

@@ -60,7 +60,6 @@ def test_without_a_terminal_there_is_a_line_for_each_job():
     with LiveProgress(study, {jobs[0].key: record_of(jobs[0], 0.1)}, 1, screen) as progress:
         progress.begun(jobs[1])
         progress.broken_off(jobs[1])
-        progress.waiting()
         progress.begun(jobs[1])
         progress.ended(jobs[1], record_of(jobs[1], LATE))
         progress.ended(jobs[2], record_of(jobs[2], 0.123456))

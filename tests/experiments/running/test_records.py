@@ -3,8 +3,6 @@
 import json
 import math
 import subprocess
-from dataclasses import replace
-from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,10 +11,8 @@ import isbor
 from isbor.experiments import Record
 from isbor.experiments.reporting.provenance import provenance
 from isbor.experiments.running.machine import source_commit
-from isbor.experiments.running.record_files import read_record_lines
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
-KEPT = Path(__file__).parents[3] / "docs" / "results" / "records.jsonl"
 
 
 @given(
@@ -37,17 +33,7 @@ KEPT = Path(__file__).parents[3] / "docs" / "results" / "records.jsonl"
     )
 )
 def test_a_record_reads_back_as_it_was(record):
-    again = Record.from_json(record.to_json())
-    assert again == record
-    assert again.outcome == record.outcome
-
-
-def test_an_outcome_does_not_depend_on_machine_and_hour():
-    record = Record("t", "m", 0, "ok", metrics={"mae": 0.5}, parameters={"C": 1.0})
-    later = replace(record, seconds={"total": 9.0}, peak_memory=1.0, versions={"a": "1"}, finished="now")
-    assert later.outcome == record.outcome
-    for changed in ({"metrics": {"mae": 0.4}}, {"parameters": {}}, {"status": "failed"}, {"vectors": 1}):
-        assert replace(record, **changed).outcome != record.outcome
+    assert Record.from_json(record.to_json()) == record
 
 
 def test_json_has_null_where_a_number_is_not_finite():
@@ -81,13 +67,6 @@ def test_older_records_load_as_made_by_an_unknown_commit():
         ("versions", "unknown"),
         ("machine", "cpu Z80"),
     ]
-
-
-def test_the_committed_records_are_valid_json():
-    text = KEPT.read_text("utf-8")
-    assert "NaN" not in text
-    assert "Infinity" not in text
-    assert len(read_record_lines(KEPT)) == len(text.splitlines()) >= 695
 
 
 def test_the_commit_is_that_of_isbors_own_checkout(tmp_path, monkeypatch):

@@ -20,9 +20,9 @@ import difflib
 import importlib
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -31,6 +31,7 @@ __all__ = [
     "Model",
     "as_plain",
     "catalogue_model",
+    "did_you_mean",
     "make_estimator",
     "plain_parameters",
 ]
@@ -68,8 +69,12 @@ class Model:
     splits_at_most: int | None = None  # run the first splits only; None: all splits
 
     def __post_init__(self) -> None:
+        if self.inputs not in get_args(Inputs):
+            raise ValueError(
+                f"The inputs of the model {self.name!r} are {self.inputs!r}; 'table' or 'numbers' is needed."
+            )
         for name, points in self.grid.items():
-            if isinstance(points, str) or not len(points):
+            if not isinstance(points, list | tuple | range | np.ndarray) or not len(points):
                 raise ValueError(
                     f"The grid of {name!r} of the model {self.name!r} is {points!r}; a list of at least one "
                     "value is needed."
@@ -153,22 +158,19 @@ CATALOGUE = {
 def catalogue_model(name: str) -> Model:
     """Return a model of the catalogue by its name."""
     if name not in CATALOGUE:
-        close = difflib.get_close_matches(name, CATALOGUE, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(name, CATALOGUE)
         raise ValueError(f"There is no model {name!r}.{hint} The models are {', '.join(CATALOGUE)}.")
     return CATALOGUE[name]
 
 
-def make_estimator(path: str, parameters: Mapping[str, Any]) -> Any:
-    """Return an unfitted estimator; if it has a parameter n_jobs, it uses one thread.
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """Return a question that names the most similar of the known words, nothing if none is similar."""
+    close = difflib.get_close_matches(str(word), known, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
-    Parameters
-    ----------
-    path : str
-        Import path, "package.module:Class".
-    parameters : mapping
-        Arguments of the class.
-    """
+
+def make_estimator(path: str, parameters: Mapping[str, Any]) -> Any:
+    """Return an unfitted estimator by its import path; if it has a parameter n_jobs, it uses one thread."""
     module_name, _, class_name = path.partition(":")
     if not module_name or not class_name:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Users' tables: CSV, TSV and Parquet files, read with pandas or polars.
+"""Users' tables: CSV, TSV and Parquet files, read with pandas.
 
 Of a text file, the encoding, the delimiter and the decimal sign are detected. The encoding is that of the
 byte order mark, else UTF-8 if the bytes are valid in it, else Windows-1252, which includes printable Latin-1.
@@ -12,16 +12,13 @@ import gzip
 import importlib
 import io
 import re
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 
-from isbor.datasets.frames import frame_library
-
-__all__ = ["TextFormat", "labels_as_written", "read_table", "text_format"]
+__all__ = ["labels_as_written", "read_table", "unusual_format"]
 
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _ENCODINGS = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8 with a byte order mark", "cp1252": "Windows-1252"}
@@ -36,36 +33,17 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class TextFormat:
-    """How a table is written as text."""
-
-    encoding: str
-    delimiter: str
-    decimal: str  # "." or ","
-
-    @property
-    def description(self) -> str:
-        """The format in words."""
-        encoding = _ENCODINGS.get(self.encoding, self.encoding.upper())
-        decimal = " and decimal commas" if self.decimal == "," else ""
-        return f"text in {encoding} with {_DELIMITERS[self.delimiter]} between columns{decimal}"
-
-
 def read_table(path: Path, target: str) -> nw.DataFrame[Any]:
     """Read a table with at least one row; its format follows from the file's ending."""
     ending = _ending(path)
     if not ending.endswith((".csv", ".tsv", ".parquet")):
         raise ValueError(f"{path.name} is not a .csv, .tsv or .parquet file; save the table as one of these.")
-    library = _library()
+    _pandas()  # if it is missing, that is not the file's fault
     try:
-        if ending.endswith(".parquet"):
-            table = _read_parquet(library, path)
-        else:
-            table = _read_text(library, path, target)
+        table = _read_parquet(path) if ending.endswith(".parquet") else _read_text(path, target)
     except OSError:
         raise
-    except Exception as error:  # each library has its own errors
+    except Exception as error:  # pandas and its readers have many kinds
         raise ValueError(f"{path.name} cannot be read as a table: {' '.join(str(error).split())}") from error
     frame: nw.DataFrame[Any] = nw.from_native(table, eager_only=True)
     if len(frame) == 0:
@@ -81,57 +59,51 @@ def labels_as_written(path: Path, labels: nw.Series[Any]) -> nw.Series[Any]:
     """
     if _ending(path).endswith(".parquet"):
         return labels
-    library, name = _library(), labels.name
-    if library.__name__ == "pandas":
-        table = _read_text(library, path, name, dtype={name: str}, keep_default_na=False, na_values=[""])
-    else:
-        table = _read_text(library, path, name, schema_overrides={name: library.String})
+    name = labels.name
+    table = _read_text(path, name, dtype={name: str}, keep_default_na=False, na_values=[""])
     written: nw.Series[Any] = nw.from_native(table[name], series_only=True)
     return written
 
 
-def text_format(path: Path, target: str) -> TextFormat | None:
-    """Return the format of a text file; None for UTF-8 with the delimiter that its ending promises."""
-    ending = _ending(path)
-    if ending.endswith(".parquet"):
-        return None
-    found = _detect(path, target)[1]
-    return None if found == TextFormat("utf-8", _usual_delimiter(path), ".") else found
+def unusual_format(path: Path, target: str) -> str:
+    """Return the format of a text file in words; nothing for UTF-8 with the delimiter of its ending."""
+    if _ending(path).endswith(".parquet"):
+        return ""
+    _, encoding, delimiter, decimal = _detect(path, target)
+    if (encoding, delimiter, decimal) == ("utf-8", _usual_delimiter(path), "."):
+        return ""
+    name = _ENCODINGS.get(encoding, encoding.upper())
+    commas = " and decimal commas" if decimal == "," else ""
+    return f"text in {name} with {_DELIMITERS[delimiter]} between columns{commas}"
 
 
-def _library() -> Any:
-    """Return pandas or polars."""
-    library = frame_library()
-    if library is None:
-        raise ImportError(
-            "To read a table, pandas or polars is needed, and neither is installed: "
-            'pip install "isbor[experiments]".'
-        )
-    return library
-
-
-def _read_parquet(library: Any, path: Path) -> Any:
+def _pandas() -> Any:
     try:
-        return library.read_parquet(path)
+        return importlib.import_module("pandas")
+    except ImportError:
+        raise ImportError(
+            'To read a table, pandas is needed, which is not installed: pip install "isbor[experiments]".'
+        ) from None
+
+
+def _read_parquet(path: Path) -> Any:
+    try:
+        return _pandas().read_parquet(path)
     except ImportError:  # pandas needs another package for this
         with contextlib.suppress(ImportError):
             return importlib.import_module("polars").read_parquet(path)
         raise
 
 
-def _read_text(library: Any, path: Path, target: str, **options: Any) -> Any:
+def _read_text(path: Path, target: str, **options: Any) -> Any:
     """Read a CSV or TSV file; column types are inferred from all rows."""
-    text, found = _detect(path, target)
-    if library.__name__ == "pandas":
-        file = io.StringIO(text, newline="")
-        return library.read_csv(file, sep=found.delimiter, decimal=found.decimal, low_memory=False, **options)
-    if found.decimal == ",":
-        options["decimal_comma"] = True
-    return library.read_csv(text.encode(), separator=found.delimiter, infer_schema_length=None, **options)
+    text, _, delimiter, decimal = _detect(path, target)
+    file = io.StringIO(text, newline="")
+    return _pandas().read_csv(file, sep=delimiter, decimal=decimal, low_memory=False, **options)
 
 
-def _detect(path: Path, target: str) -> tuple[str, TextFormat]:
-    """Return the text of a file and its format."""
+def _detect(path: Path, target: str) -> tuple[str, str, str, str]:
+    """Return the text of a file, its encoding, delimiter and decimal sign."""
     content = path.read_bytes()
     if path.suffix.lower() == ".gz":
         content = gzip.decompress(content)
@@ -143,7 +115,7 @@ def _detect(path: Path, target: str) -> tuple[str, TextFormat]:
     fields = [field.strip() for row in _rows(sample, delimiter)[1:] for field in row]
     has_commas = delimiter != "," and any(map(_DECIMAL_COMMA.fullmatch, fields))
     decimal = "," if has_commas and not any(map(_DECIMAL_POINT.fullmatch, fields)) else "."
-    return text, TextFormat(encoding, delimiter, decimal)
+    return text, encoding, delimiter, decimal
 
 
 def _encoding(content: bytes) -> str:

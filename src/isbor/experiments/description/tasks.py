@@ -21,7 +21,7 @@ from isbor.data.frames import data_frame
 from isbor.data.labels import encode_labels, is_quantity
 from isbor.datasets import load_benchmark, make_saddle
 from isbor.datasets.catalogue import BENCHMARKS
-from isbor.experiments.description.table_files import labels_as_written, read_table, text_format
+from isbor.experiments.description.table_files import labels_as_written, read_table, unusual_format
 
 __all__ = [
     "BenchmarkData",
@@ -96,6 +96,13 @@ class TableFile:
     order: tuple[str, ...] = ()  # labels as text, lowest first; empty: labels are numbers
     drop: tuple[str, ...] | None = None  # columns that are not features
 
+    def __post_init__(self) -> None:
+        if len(self.order) == 1 or len(set(self.order)) < len(self.order):
+            raise ValueError(
+                f"The order names {', '.join(self.order)}; at least 2 different labels, lowest first, are "
+                "needed."
+            )
+
     @classmethod
     def of(cls, path: Path, target: str, order: Sequence[str] = (), drop: Sequence[str] = ()) -> "TableFile":
         """Return the file with a digest of its present content, so that a later change is noticed."""
@@ -104,8 +111,8 @@ class TableFile:
     def remark(self) -> str:
         """Return how the file was read, if it is not UTF-8 text with the usual delimiter; else nothing."""
         path = Path(self.path)
-        found = text_format(path, self.target)
-        return f"{path.name} was read as {found.description}." if found else ""
+        found = unusual_format(path, self.target)
+        return f"{path.name} was read as {found}." if found else ""
 
     def load(self) -> Data:
         """Read the file."""
@@ -252,6 +259,10 @@ class CrossValidation:
     """Stratified folds; in every round, each fold tests once."""
 
     folds: int = 5
+
+    def __post_init__(self) -> None:
+        if self.folds < 2:
+            raise ValueError(f"The cross-validation has {self.folds} fold(s); at least 2 are needed.")
 
     def check(self, data: Data, name: str) -> None:
         """Raise a ValueError if the data cannot be split this way."""

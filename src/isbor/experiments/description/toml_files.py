@@ -1,58 +1,22 @@
-"""Experiments described in TOML files.
+"""Experiments described in TOML files: docs/experiments.md has an example with all that can be said."""
 
-.. code-block:: toml
-
-    name = "mine"
-    title = "My comparison"
-    models = ["isbor", "svor", "logistic"]   # from the catalogue, or described below
-    splits = 10
-
-    [search]                                 # how grids are searched
-    folds = 5
-
-    [limits]                                 # of one job
-    seconds = 600
-    memory = 4                               # gigabytes
-
-    [[tasks]]
-    data = "swd"                             # one of the seven sets, or "saddle"
-    train = 750                              # training rows, a list of them, or a share such as 0.7
-
-    [[tasks]]
-    file = "grades.csv"                      # a table of your own, beside this file
-    target = "grade"
-    order = ["low", "mid", "high"]
-    folds = 5                                # cross-validation instead of random splits
-
-    [model.svor]                             # changes to the catalogue, or a new model
-    parameters = { constraints = "explicit" }
-    grid = { C = [1.0, 10.0] }
-
-    [model.logistic]
-    estimator = "mord:LogisticAT"
-    inputs = "numbers"
-
-    [quick]                                  # what `--quick` changes
-    splits = 3
-    train_at_most = 1000
-"""
-
-import difflib
 import importlib
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from isbor.experiments.description.experiment import Experiment, Limits, Search
-from isbor.experiments.description.models import CATALOGUE, Model, catalogue_model
+from isbor.experiments.description.models import CATALOGUE, Model, catalogue_model, did_you_mean
 from isbor.experiments.description.tasks import (
     BenchmarkData,
     CrossValidation,
     Holdout,
     Saddle,
     Share,
+    Source,
     TableFile,
     Task,
     file_digest,
@@ -64,9 +28,30 @@ __all__ = ["STUDIES", "load_study", "read_description"]
 STUDIES = ("synthetic", "benchmarks")
 """The studies of the paper."""
 
-T = TypeVar("T")
-_REQUIRED: Any = object()
-_NUMBER = (int, float)
+# The entries of each table and their types; a float may be written as an integer.
+_EXPERIMENT: dict[str, type] = {
+    **{"name": str, "title": str, "about": str, "models": list, "model": dict, "tasks": list},
+    **{"splits": int, "seed": int, "search": dict, "limits": dict, "quick": dict},
+}
+_QUICK: dict[str, type] = {
+    **{"splits": int, "search": dict, "limits": dict},
+    **{"train": list, "train_at_most": int, "test_at_most": int},
+}
+_SEARCH = {"folds": int, "scoring": str, "rows_at_most": int, "give_up": float}
+_LIMITS = {"seconds": float, "memory": float}
+_MODEL = {
+    **{"title": str, "estimator": str, "parameters": dict, "grid": dict},
+    **{"search_parameters": dict, "searched_by": str, "inputs": str},
+}
+_FILE: dict[str, type] = {"file": str, "target": str, "order": list, "drop": list}
+_SADDLE: dict[str, type] = {"data": str, "rows": int, "random_state": int}
+_IN_WORDS: dict[type, str] = {
+    str: "a string",
+    int: "an integer",
+    float: "a number",
+    list: "a list",
+    dict: "a table",
+}
 
 
 def load_study(name: str, *, quick: bool = False) -> Experiment:
@@ -98,8 +83,7 @@ def load_study(name: str, *, quick: bool = False) -> Experiment:
     if path.suffix.lower() != ".toml":
         if ":" in name:
             return _imported(name, quick=quick)
-        close = difflib.get_close_matches(name, STUDIES, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(name, STUDIES)
         raise ValueError(
             f"There is no study {name!r}.{hint} The studies are {' and '.join(STUDIES)}; your own "
             "experiment is a .toml file, or an Experiment in a module: package.module:NAME."
@@ -132,209 +116,139 @@ def read_description(text: str, where: str, *, directory: Path = Path(), quick: 
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{where} is not valid TOML: {error}.") from error
-    top = _Section(content, where)
-    changes = _Section(top.take("quick", dict, {}), f"{where}, [quick]")
-    if not quick:
-        changes = _Section({}, changes.where)
-    elif not changes.content:
-        raise ValueError(f"{where} has no [quick] section; run it without --quick.")
-    models = _models(top, directory)
-    name = top.take("name", str)
-    experiment = Experiment(
-        name=name,
-        title=top.take("title", str, name),
-        models=models,
-        tasks=tuple(_tasks(top, changes, directory)),
-        splits=changes.take("splits", int, top.take("splits", int, 20)),
-        seed=top.take("seed", int, 0),
-        search=_search({**top.take("search", dict, {}), **changes.take("search", dict, {})}, where),
-        limits=_limits({**top.take("limits", dict, {}), **changes.take("limits", dict, {})}, where),
-        about=top.take("about", str, "").strip(),
+    top = _entries(content, _EXPERIMENT, where, needed=("name", "models", "tasks"))
+    changes: dict[str, Any] = {}
+    if quick:
+        changes = _entries(top.get("quick", {}), _QUICK, f"{where}, [quick]")
+        if not changes:
+            raise ValueError(f"{where} has no [quick] section; run it without --quick.")
+    search = {**top.get("search", {}), **changes.get("search", {})}
+    limits = {**top.get("limits", {}), **changes.get("limits", {})}
+    return Experiment(
+        name=top["name"],
+        title=top.get("title", top["name"]),
+        models=tuple(_models(top["models"], top.get("model", {}), where, directory)),
+        tasks=tuple(_tasks(top["tasks"], changes, where, directory)),
+        splits=changes.get("splits", top.get("splits", 20)),
+        seed=top.get("seed", 0),
+        search=Search(**_entries(search, _SEARCH, f"{where}, [search]")),
+        limits=Limits(**_entries(limits, _LIMITS, f"{where}, [limits]")),
+        about=top.get("about", "").strip(),
     )
-    top.finish()
-    changes.finish()
-    return experiment
 
 
-class _Section:
-    """A table of a TOML file. Entries are taken one by one; an entry left over is an error."""
-
-    def __init__(self, content: Mapping[str, Any], where: str) -> None:
-        self.content = content
-        self.where = where
-        self._known: list[str] = []
-
-    def take(self, key: str, kind: type[T] | tuple[type, ...], default: Any = _REQUIRED) -> Any:
-        """Return an entry of the right type."""
-        self._known.append(key)
-        if key not in self.content:
-            if default is _REQUIRED:
-                raise ValueError(f"{self.where}: {key!r} is missing.")
-            return default
-        value = self.content[key]
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            wanted = " or ".join(_IN_WORDS[kind] for kind in kinds)
-            raise ValueError(f"{self.where}: {key!r} is {value!r}; {wanted} is needed.")
-        return value
-
-    def finish(self) -> None:
-        """Raise a ValueError if an entry was not taken."""
-        for key in self.content:
-            if key not in self._known:
-                close = difflib.get_close_matches(key, self._known, n=1)
-                hint = f" Did you mean {close[0]!r}?" if close else ""
-                raise ValueError(
-                    f"{self.where}: unknown entry {key!r}.{hint} Entries are {', '.join(self._known)}."
-                )
+def _entries(
+    content: Any, kinds: Mapping[str, type], where: str, needed: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the entries of a table, each known, of its type, and none missing that is needed."""
+    if not isinstance(content, dict):
+        raise ValueError(f"{where} is {content!r}; a table is needed.")
+    for key in needed:
+        if key not in content:
+            raise ValueError(f"{where}: {key!r} is missing.")
+    entries = {}
+    for key, value in content.items():
+        if key not in kinds:
+            hint = did_you_mean(key, kinds)
+            raise ValueError(f"{where}: unknown entry {key!r}.{hint} Entries are {', '.join(kinds)}.")
+        kind = kinds[key]
+        number = float(value) if kind is float and type(value) is int else value
+        if not isinstance(number, kind) or (kind is int and isinstance(value, bool)):
+            raise ValueError(f"{where}: {key!r} is {value!r}; {_IN_WORDS[kind]} is needed.")
+        entries[key] = number
+    return entries
 
 
-_IN_WORDS: dict[type, str] = {
-    str: "a string",
-    int: "an integer",
-    float: "a number",
-    list: "a list",
-    dict: "a table",
-    bool: "true or false",
-}
-
-
-def _models(top: _Section, directory: Path) -> tuple[Model, ...]:
-    described = top.take("model", dict, {})
-    names = top.take("models", list)
-    for name in names:
-        if not isinstance(name, str):
-            raise ValueError(f"{top.where}: 'models' holds {name!r}; strings are needed.")
+def _models(
+    names: Sequence[Any], described: Mapping[str, Any], where: str, directory: Path
+) -> Iterator[Model]:
     unused = [name for name in described if name not in names]
     if unused:
-        raise ValueError(f"{top.where}: [model.{unused[0]}] is not listed in 'models'; add it there.")
-    return tuple(_model(name, described.get(name), top.where, directory) for name in names)
+        raise ValueError(f"{where}: [model.{unused[0]}] is not listed in 'models'; add it there.")
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(f"{where}: 'models' holds {name!r}; strings are needed.")
+        if name in described:
+            yield _model(name, described[name], f"{where}, [model.{name}]", directory)
+        else:
+            yield catalogue_model(name)
 
 
 def _model(name: str, content: Any, where: str, directory: Path) -> Model:
-    if content is None:
-        return catalogue_model(name)
-    if not isinstance(content, dict):
-        raise ValueError(f"{where}: 'model.{name}' is {content!r}; a table is needed.")
-    section = _Section(content, f"{where}, [model.{name}]")
+    entries = _entries(content, _MODEL, where, needed=() if name in CATALOGUE else ("estimator",))
     base = CATALOGUE.get(name)
-    if base is not None and content.get("estimator", base.estimator) != base.estimator:
-        base = None  # the catalogue's parameters are for another estimator
-    grid = section.take("grid", dict, None)
-    for parameter, values in (grid or {}).items():
-        if not isinstance(values, list) or not values:
-            raise ValueError(f"{section.where}: the grid of {parameter!r} is {values!r}; a list is needed.")
-    inputs = section.take("inputs", str, base.inputs if base else "table")
-    if inputs not in ("table", "numbers"):
-        raise ValueError(f"{section.where}: 'inputs' is {inputs!r}; 'table' or 'numbers' is needed.")
-    estimator = section.take("estimator", str, base.estimator if base else _REQUIRED)
-    module = directory / f"{estimator.partition(':')[0].partition('.')[0]}.py"
-    model = Model(
-        name,
-        section.take("title", str, base.title if base else name),
-        estimator,
-        {**(base.parameters if base else {}), **section.take("parameters", dict, {})},
-        (base.grid if base else {}) if grid is None else {key: tuple(grid[key]) for key in grid},
-        section.take("search_parameters", dict, base.search_parameters if base else {}),
-        section.take("searched_by", str, base.searched_by if base else ""),
-        inputs,
-        file_digest(module) if module.is_file() else "",
-        tuning=base.tuning if base and "parameters" not in content else "",
-        same_as=base.same_as if base else "",
-    )
-    section.finish()
-    return model
+    if base is None or entries.get("estimator", base.estimator) != base.estimator:
+        base = Model(name, name, entries["estimator"])  # the catalogue's parameters are for another one
+    if "parameters" in entries:
+        entries["parameters"] = {**base.parameters, **entries["parameters"]}
+        entries["tuning"] = ""
+    if "grid" in entries:
+        lists = entries["grid"].items()
+        entries["grid"] = {key: tuple(value) if isinstance(value, list) else value for key, value in lists}
+    module = directory / f"{entries.get('estimator', base.estimator).partition(':')[0].partition('.')[0]}.py"
+    return replace(base, **entries, digest=file_digest(module) if module.is_file() else "")
 
 
-def _tasks(top: _Section, changes: _Section, directory: Path) -> Iterator[Task]:
-    train_at_most = changes.take("train_at_most", int, None)
-    test_at_most = changes.take("test_at_most", int, None)
-    sizes = changes.take("train", list, None)
-    if sizes is not None:
-        _check_sizes(sizes, changes.where)
-    for number, content in enumerate(top.take("tasks", list), start=1):
-        where = f"{top.where}, [[tasks]] number {number}"
-        if not isinstance(content, dict):
-            raise ValueError(f"{where} is {content!r}; a table is needed.")
-        section = _Section(content, where)
-        yield from _task(section, directory, sizes, train_at_most, test_at_most)
-        section.finish()
+def _tasks(
+    contents: Sequence[Any], changes: Mapping[str, Any], where: str, directory: Path
+) -> Iterator[Task]:
+    """Yield the tasks: of an entry with several numbers of training rows, one for each."""
+    train_at_most, test_at_most = changes.get("train_at_most"), changes.get("test_at_most")
+    fewer = _sizes(changes["train"], f"{where}, [quick]") if "train" in changes else None
+    for number, content in enumerate(contents, start=1):
+        place = f"{where}, [[tasks]] number {number}"
+        entries = _task_entries(content, place)
+        default, source = _source(entries, directory)
+        name = entries.get("name", default)
+        title = entries.get("title", name)
+        if "folds" in entries:
+            yield Task(name, title, source, CrossValidation(entries["folds"]))
+            continue
+        n_test = _least(entries.get("test_at_most"), test_at_most)
+        train = entries["train"]
+        if isinstance(train, float):
+            yield Task(name, title, source, Share(train, train_at_most, n_test))
+            continue
+        sizes = _sizes(train, place)
+        if not isinstance(train, list):
+            yield Task(name, title, source, Holdout(_least(train, train_at_most), n_test))
+            continue
+        for size in dict.fromkeys(_least(size, train_at_most) for size in fewer or sizes):
+            yield Task(f"{name}-{size}", f"{title}, {size:,} rows", source, Holdout(size, n_test))
 
 
-def _task(
-    section: _Section,
-    directory: Path,
-    sizes: Sequence[int] | None,
-    train_at_most: int | None,
-    test_at_most: int | None,
-) -> list[Task]:
-    """Return the tasks of one entry: one for each number of training rows."""
-    if "file" in section.content:
-        path = directory / section.take("file", str)
-        order = [label_text(label) for label in section.take("order", list, [])]
-        if len(order) == 1 or len(set(order)) < len(order):
-            raise ValueError(
-                f"{section.where}: 'order' names {', '.join(order)}; at least 2 different labels, lowest "
-                "first, are needed."
-            )
-        drop = section.take("drop", list, [])
-        source: TableFile | Saddle | BenchmarkData = TableFile.of(
-            path, section.take("target", str), order, [str(name) for name in drop]
-        )
-        default = path.name.partition(".")[0]
-    else:
-        default = section.take("data", str)
-        if default == "saddle":
-            source = Saddle(section.take("rows", int, 21_000), section.take("random_state", int, 0))
-        else:
-            source = BenchmarkData(default)
-    name = section.take("name", str, default)
-    title = section.take("title", str, name)
-    folds = section.take("folds", int, None)
-    if folds is not None:
-        if folds < 2:
-            raise ValueError(f"{section.where}: 'folds' is {folds}; at least 2 are needed.")
-        return [Task(name, title, source, CrossValidation(folds))]
-    train = section.take("train", (int, float, list))
-    n_test = section.take("test_at_most", int, test_at_most)
-    n_test = None if n_test is None else _capped(n_test, test_at_most)
-    if isinstance(train, float):
-        return [Task(name, title, source, Share(train, train_at_most, n_test))]
-    if not isinstance(train, list):
-        return [Task(name, title, source, Holdout(_capped(train, train_at_most), n_test))]
-    _check_sizes(train, section.where)
-    chosen = dict.fromkeys(_capped(size, train_at_most) for size in sizes or train)
-    return [
-        Task(f"{name}-{size}", f"{title}, {size:,} rows", source, Holdout(size, n_test)) for size in chosen
-    ]
+def _task_entries(content: Any, where: str) -> dict[str, Any]:
+    """Return the entries of a task; which there may be follows from its data and its way to split them."""
+    shown = content if isinstance(content, dict) else {}
+    data = _FILE if "file" in shown else _SADDLE if shown.get("data") == "saddle" else {"data": str}
+    scheme = {"folds": int} if "folds" in shown else {"train": object, "test_at_most": int}
+    needed = ["file", "target"] if "file" in shown else ["data"]
+    known = {**data, "name": str, "title": str, **scheme}
+    return _entries(content, known, where, [*needed, next(iter(scheme))])
 
 
-def _check_sizes(sizes: Sequence[Any], where: str) -> None:
+def _source(entries: Mapping[str, Any], directory: Path) -> tuple[str, Source]:
+    """Return the data of a task, and its name if it is given none."""
+    if "file" in entries:
+        path = directory / entries["file"]
+        order = [label_text(label) for label in entries.get("order", [])]
+        drop = [str(name) for name in entries.get("drop", [])]
+        return path.name.partition(".")[0], TableFile.of(path, entries["target"], order, drop)
+    if entries["data"] == "saddle":
+        return "saddle", Saddle(**{key: entries[key] for key in ("rows", "random_state") if key in entries})
+    return entries["data"], BenchmarkData(entries["data"])
+
+
+def _sizes(train: Any, where: str) -> list[int]:
+    """Return the numbers of training rows."""
+    sizes = train if isinstance(train, list) else [train]
     if not sizes or any(type(size) is not int for size in sizes):
-        raise ValueError(f"{where}: 'train' is {sizes!r}; a list of integers is needed.")
+        raise ValueError(
+            f"{where}: 'train' is {train!r}; a number of rows, a list of such numbers, or a share is needed."
+        )
+    return sizes
 
 
-def _capped(size: int, at_most: int | None) -> int:
-    return size if at_most is None else min(size, at_most)
-
-
-def _search(content: Mapping[str, Any], where: str) -> Search:
-    section = _Section(content, f"{where}, [search]")
-    search = Search(
-        section.take("folds", int, 5),
-        section.take("scoring", str, "mae"),
-        section.take("rows_at_most", int, None),
-        float(section.take("give_up", _NUMBER, 5.0)),
-    )
-    section.finish()
-    return search
-
-
-def _limits(content: Mapping[str, Any], where: str) -> Limits:
-    section = _Section(content, f"{where}, [limits]")
-    limits = Limits(
-        float(section.take("seconds", _NUMBER, 3600)),
-        float(section.take("memory", _NUMBER, 8)),
-    )
-    section.finish()
-    return limits
+def _least(*numbers: int | None) -> Any:
+    """Return the smallest of those that are there."""
+    return min((number for number in numbers if number is not None), default=None)

@@ -14,10 +14,10 @@ import numpy as np
 
 from isbor.experiments.description.experiment import Experiment
 from isbor.experiments.description.models import Model
-from isbor.experiments.reporting.figures.style import figure_svg
+from isbor.experiments.reporting.figures.style import rendered
 from isbor.experiments.reporting.provenance import dates, provenance
 from isbor.experiments.reporting.results import Results
-from isbor.experiments.reporting.tables.table import Table, to_html
+from isbor.experiments.reporting.tables.table import Entry, Table, to_html
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,7 +68,7 @@ def report_page(
 {pictures}
 <h2 id="models">Models</h2>
 <p>{html.escape(experiment.how_tuned())}</p>
-<div class="wide">{_models_table(results)}</div>
+<div class="wide">{_models_table(experiment.models)}</div>
 <h2 id="machine">What made the records</h2>
 <dl>{made_by}</dl>
 <h2 id="repeat">How to repeat</h2>
@@ -110,19 +110,13 @@ def _how_searched(experiment: Experiment) -> str:
 
 
 def _data_uri(figure: "Figure") -> str:
-    content = base64.b64encode(figure_svg(figure).encode()).decode()
-    return f"data:image/svg+xml;base64,{content}"
+    return f"data:image/svg+xml;base64,{base64.b64encode(rendered(figure, 'svg')).decode()}"
 
 
-def _models_table(results: Results) -> str:
-    rows = "".join(
-        f'<tr><th scope="row">{html.escape(model.title)}</th>'
-        f"<td><code>{html.escape(model.estimator)}</code></td>"
-        f"<td>{html.escape(_listed(model.parameters))}</td><td>{html.escape(_searched(model))}</td></tr>"
-        for model in results.experiment.models
-    )
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("model", "estimator", "parameters", "tuning"))
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+def _models_table(models: Sequence[Model]) -> str:
+    rows = [(model.title, model.estimator, _listed(model.parameters), _searched(model)) for model in models]
+    header = ("model", "estimator", "parameters", "tuning")
+    return to_html(Table("", header, tuple(tuple(map(Entry, row)) for row in rows), n_text=len(header)))
 
 
 def _searched(model: Model) -> str:

@@ -46,19 +46,11 @@ class PairedDifference:
 def paired_difference(
     first: Mapping[int, float], second: Mapping[int, float], test_over_train: float
 ) -> PairedDifference | None:
-    """Compare two models on the splits that both have, None if there is none.
+    """Compare errors by split of two models on the splits that both have, None if there is none.
 
-    Parameters
-    ----------
-    first, second : mapping
-        Errors by split.
-    test_over_train : float
-        Rows that a split tests on, divided by those that it trains on: 1/9 for tenfold cross-validation.
+    `test_over_train` are the rows that a split tests on, divided by those that it trains on: 1/9 for tenfold
+    cross-validation.
     """
-    if not test_over_train > 0.0:
-        raise ValueError(
-            f"test_over_train is {test_over_train}; test rows divided by training rows, above 0, is needed."
-        )
     differences = np.array([first[split] - second[split] for split in sorted(first.keys() & second.keys())])
     n_splits = len(differences)
     if n_splits == 0:

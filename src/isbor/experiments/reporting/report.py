@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from isbor.experiments.reporting.figures.study import FIGURE_NAMES, study_figures
-from isbor.experiments.reporting.figures.style import save_figure
+from isbor.experiments.reporting.figures.style import rendered
 from isbor.experiments.reporting.files import write_whole
 from isbor.experiments.reporting.page import report_page
 from isbor.experiments.reporting.results import Results
@@ -41,11 +41,12 @@ def write_report(results: Results, directory: Path, *, command: str) -> Path:
             else:
                 path.unlink(missing_ok=True)
     for name in FIGURE_NAMES:
-        if name in figures:
-            save_figure(figures[name][0], directory / "figures" / name)
-        else:
-            for ending in (".png", ".svg"):
-                (directory / "figures" / f"{name}{ending}").unlink(missing_ok=True)
+        for ending in ("png", "svg"):
+            path = directory / "figures" / f"{name}.{ending}"
+            if name in figures:
+                write_whole(path, rendered(figures[name][0], ending))
+            else:
+                path.unlink(missing_ok=True)
     _write(directory / "records.csv", record_table(results.all_records))
     _write(directory / "records.jsonl", record_lines(results.by_key))
     page = directory / "report.html"

@@ -2,9 +2,12 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from isbor._core.types import FloatArray
 from isbor.experiments.description.experiment import Experiment
 from isbor.experiments.reporting.significance import Errors
 from isbor.experiments.running.records import Record
@@ -52,6 +55,12 @@ class Results:
             }
             for task in self.experiment.tasks
         }
+
+    def calibration(self, tasks: Sequence[str], model: str) -> FloatArray | None:
+        """Return the calibration of a model over all its records: its sums by bin, None if it has none."""
+        found = [record.calibration for task in tasks for record in self.finished(task, model)]
+        known = [bins for bins in found if bins]
+        return np.sum(known, axis=0) if known else None
 
     @property
     def counts(self) -> Counter[str]:

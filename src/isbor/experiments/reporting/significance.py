@@ -39,7 +39,7 @@ __all__ = [
     "friedman",
     "nemenyi_quantile",
     "pair_tests",
-    "signed_rank_p",
+    "signed_rank_test",
     "smallest_p",
     "tally_pairs",
 ]
@@ -90,7 +90,7 @@ def pair_tests(errors: Errors, models: Sequence[str], level: float = 0.1) -> tup
     A test is made on the splits that two models have in common, if both finished all their runs. If only one
     did, it wins; if neither did, it is a draw. A model that was not run on a task is not compared there.
     """
-    _check(errors, models)
+    _check(models)
     threshold = level / (len(models) * (len(models) - 1))
     tests: list[PairTest] = []
     for task, by_model in errors.items():
@@ -101,15 +101,10 @@ def pair_tests(errors: Errors, models: Sequence[str], level: float = 0.1) -> tup
             if splits and _complete(a) and _complete(b):
                 x, y = np.array([a[split] for split in splits]), np.array([b[split] for split in splits])
                 mean = float(np.mean(x - y))
-                p_value, advantage = _signed_rank_test(_differences(y, x))
+                p_value, advantage = signed_rank_test(_differences(y, x))
                 outcome = _outcome(advantage if p_value <= threshold else 0)
             tests.append(PairTest(task, first, second, len(splits), mean, p_value, outcome))
     return tuple(tests)
-
-
-def signed_rank_p(differences: Sequence[float] | FloatArray) -> float:
-    """Return the exact two-sided p-value of Wilcoxon's signed-rank test; zeros are left out."""
-    return _signed_rank_test(np.asarray(differences, dtype=np.float64))[0]
 
 
 def smallest_p(n_splits: int) -> float:
@@ -154,7 +149,7 @@ def friedman(errors: Errors, models: Sequence[str], level: float = 0.1) -> Fried
     The p-value is at least the probability that random ranks agree perfectly: with few tasks, that of F would
     be too small.
     """
-    _check(errors, models)
+    _check(models)
     run_by_all = [by_model for by_model in errors.values() if all(by_model.get(model) for model in models)]
     ranked = [_ranks([by_model[model] for model in models]) for by_model in run_by_all]
     rows = [ranks for ranks in ranked if ranks is not None]
@@ -188,17 +183,9 @@ def nemenyi_quantile(n_models: int, level: float) -> float:
     return float(stats.studentized_range.ppf(1.0 - level, n_models, np.inf)) / math.sqrt(2.0)
 
 
-def _check(errors: Errors, models: Sequence[str]) -> None:
+def _check(models: Sequence[str]) -> None:
     if len(models) < 2 or len(set(models)) < len(models):
         raise ValueError(f"models are {list(models)}; at least 2, each named once, are needed to compare.")
-    for task, by_model in errors.items():
-        for model, by_split in by_model.items():
-            for split, error in by_split.items():
-                if math.isinf(error):
-                    raise ValueError(
-                        f"The error of {model} on split {split} of {task} is {error}; a finite number is "
-                        "needed, or NaN for an unfinished run."
-                    )
 
 
 def _complete(by_split: Mapping[int, float]) -> bool:
@@ -228,8 +215,11 @@ def _differences(a: FloatArray, b: FloatArray) -> FloatArray:
     return differences
 
 
-def _signed_rank_test(differences: FloatArray) -> tuple[float, int]:
-    """Return the p-value, and the rank sum of positive differences minus that of negative ones."""
+def signed_rank_test(differences: FloatArray) -> tuple[float, int]:
+    """Test differences, zeros left out, and return the exact two-sided p-value and whom the ranks favour.
+
+    The second number is twice the rank sum of positive differences minus that of negative ones.
+    """
     d = differences[differences != 0.0]
     # Twice the ranks are integers, also with ties. `chance` is the distribution of their positive sum.
     ranks = np.rint(2.0 * stats.rankdata(np.abs(d))).astype(int)

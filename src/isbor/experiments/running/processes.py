@@ -86,17 +86,7 @@ def _start_server() -> None:
 
 
 class JobProcess:
-    """The process of a running job.
-
-    Parameters
-    ----------
-    job : Job
-        The job.
-    limits : Limits
-        Its limits.
-    context : multiprocessing context
-        How to start the process.
-    """
+    """The process of a running job."""
 
     def __init__(self, job: Job, limits: Limits, context: "ForkServerContext | SpawnContext") -> None:
         self.job = job

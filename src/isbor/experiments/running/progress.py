@@ -14,6 +14,7 @@ from rich.text import Text
 
 from isbor.experiments.description.experiment import Experiment, Job
 from isbor.experiments.running.records import Record
+from isbor.experiments.running.runner import Observer
 
 __all__ = ["LiveProgress", "time_left"]
 
@@ -43,20 +44,8 @@ def time_left(experiment: Experiment, records: Mapping[str, Record], n_jobs: int
     return left / n_jobs
 
 
-class LiveProgress:
-    """An observer of a run that shows tasks × models and their progress.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        The experiment that runs.
-    records : mapping
-        Existing records, by key.
-    n_jobs : int
-        Number of parallel jobs.
-    console : rich Console
-        If it is not a terminal, a line is printed for each finished job.
-    """
+class LiveProgress(Observer):
+    """Shows tasks × models and how far they are, or a line for each job if the console is no terminal."""
 
     def __init__(
         self, experiment: Experiment, records: Mapping[str, Record], n_jobs: int, console: Console
@@ -67,7 +56,12 @@ class LiveProgress:
         self._working: dict[str, float] = {}  # start times
         self._jobs = {job.key: job for job in experiment.jobs()}
         self._splits = Counter((job.task.name, job.model.name) for job in self._jobs.values())
-        self._records = {key: record for key, record in records.items() if key in self._jobs}
+        self._records: dict[str, Record] = {}
+        self._ok: Counter[tuple[str, str]] = Counter()  # by task and model
+        self._lost: Counter[tuple[str, str]] = Counter()
+        for key, record in records.items():
+            if key in self._jobs:
+                self._count(key, record)
         self._bar = Progress(
             TextColumn("jobs"),
             BarColumn(),
@@ -97,7 +91,7 @@ class LiveProgress:
     def ended(self, job: Job, record: Record) -> None:
         """Show the result of a job."""
         self._working.pop(job.key, None)
-        self._records[job.key] = record
+        self._count(job.key, record)
         left = time_left(self._experiment, self._records, self._n_jobs)
         self._bar.update(self._task, completed=len(self._records), left=_in_words(left))
         if not self._console.is_terminal:
@@ -114,8 +108,9 @@ class LiveProgress:
         """Show that a job waits to start again."""
         self._working.pop(job.key, None)
 
-    def waiting(self) -> None:
-        """Do nothing: the live table refreshes itself."""
+    def _count(self, key: str, record: Record) -> None:
+        self._records[key] = record
+        (self._ok if record.ok else self._lost)[record.task, record.model] += 1
 
     def _draw(self) -> RenderableType:
         """Return the present table."""
@@ -124,18 +119,11 @@ class LiveProgress:
         table.add_column("")
         for model in experiment.models:
             table.add_column(Text(model.name), justify="right")
-        marks: dict[tuple[str, str], list[Record]] = defaultdict(list)
-        # Copies: another thread draws while jobs start and end.
-        working = dict(self._working)
-        for key, record in dict(self._records).items():
-            job = self._jobs[key]
-            marks[job.task.name, job.model.name].append(record)
-        at_work = {(job.task.name, job.model.name) for job in map(self._jobs.get, working) if job}
+        working = dict(self._working)  # a copy: another thread draws while jobs start and end
+        at_work = {(self._jobs[key].task.name, self._jobs[key].model.name) for key in working}
         for task in experiment.tasks[:_MOST_ROWS]:
             places = [(task.name, model.name) for model in experiment.models]
-            table.add_row(
-                Text(task.title), *(self._place(place, marks[place], place in at_work) for place in places)
-            )
+            table.add_row(Text(task.title), *(self._place(place, place in at_work) for place in places))
         if len(experiment.tasks) > _MOST_ROWS:
             table.add_row(f"and {len(experiment.tasks) - _MOST_ROWS} more")
         now = [
@@ -145,15 +133,13 @@ class LiveProgress:
         ]
         return Group(table, Text(), self._bar, Text("\n".join(now), style="dim"))
 
-    def _place(self, place: tuple[str, str], found: list[Record], at_work: bool) -> Text:
+    def _place(self, place: tuple[str, str], at_work: bool) -> Text:
         """Return the splits done by a model on a task, unfinished runs in red."""
+        n_ok, n_lost, n_splits = self._ok[place], self._lost[place], self._splits[place]
         text = Text()
         if at_work:
             text.append("▸ ", style="yellow")
-        n_lost = sum(not record.ok for record in found)
-        n_ok = len(found) - n_lost
-        complete = len(found) == self._splits[place]
-        text.append(f"{n_ok}/{self._splits[place]}", style="green" if complete and not n_lost else "")
+        text.append(f"{n_ok}/{n_splits}", style="green" if n_ok == n_splits else "")
         if n_lost:
             text.append(f" –{n_lost}", style="red")
         return text

@@ -15,10 +15,7 @@ Status = Literal["ok", "timeout", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The result of one model on one split of one task.
-
-    `outcome` is reproducible; times, memory and machine are not.
-    """
+    """The result of one model on one split of one task."""
 
     task: str
     model: str
@@ -54,22 +51,6 @@ class Record:
         else:
             time = f"{seconds / 3600:g} h" if seconds >= 3600 else f"{seconds:g} s"
         return f"{time} and {'any memory' if memory is None else f'{memory:g} GB'}"
-
-    @property
-    def outcome(self) -> tuple[Any, ...]:
-        """Everything that does not depend on the machine and the time of day."""
-        return (
-            self.task,
-            self.model,
-            self.split,
-            self.status,
-            self.n_train,
-            self.n_test,
-            tuple(sorted(self.metrics.items())),
-            self.vectors,
-            tuple(sorted(self.parameters.items())),
-            self.calibration,
-        )
 
     def to_json(self) -> str:
         """Return the record as JSON; numbers that are not finite become null."""

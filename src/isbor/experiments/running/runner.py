@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from isbor.experiments.description.experiment import Experiment, Job
 from isbor.experiments.running.processes import JobProcess, one_thread, process_context
@@ -24,8 +23,8 @@ _PATIENCE = 1.0  # seconds between polls of other runners' jobs
 _MOST_KILLS = 5
 
 
-class Observer(Protocol):
-    """Is told of the progress."""
+class Observer:
+    """Is told of the progress; this one does nothing with it."""
 
     def begun(self, job: Job) -> None:
         """Note that a job has started."""
@@ -35,9 +34,6 @@ class Observer(Protocol):
 
     def broken_off(self, job: Job) -> None:
         """Note that the process of a job was killed; the job will start again."""
-
-    def waiting(self) -> None:
-        """Do something between two polls."""
 
 
 def run(
@@ -68,9 +64,10 @@ def run(
     dict
         The records of all jobs, by key.
 
-    Notes ----- After an interrupt, by Ctrl-C for instance, the processes end and the records stay: the next
-    call continues. In a script, call it under ``if __name__ == "__main__":``, because processes import the
-    script.
+    Notes
+    -----
+    After an interrupt, by Ctrl-C for instance, the processes end and the records stay: the next call
+    continues. In a script, call it under ``if __name__ == "__main__":``, because processes import the script.
     """
     if n_jobs < 1:
         raise ValueError(f"n_jobs is {n_jobs}; at least 1 is needed.")
@@ -82,7 +79,7 @@ def run(
         records = {key: record for key, record in records.items() if record.ok}
     queue = [key for key in jobs if key not in records]
     with one_thread():
-        _work_off(queue, jobs, experiment, store, n_jobs, observer or _Nobody())
+        _work_off(queue, jobs, experiment, store, n_jobs, observer or Observer())
     return store.records(jobs)
 
 
@@ -124,7 +121,6 @@ def _work_off(
                     record = replace(record, reason=f"Killed {_MOST_KILLS} times. {record.reason}")
                 store.add(key, record)
                 observer.ended(jobs[key], record)
-            observer.waiting()
             time.sleep(_PAUSE)
     finally:
         for process in running.values():
@@ -140,17 +136,3 @@ def _without_record(
     for key, record in records.items():
         observer.ended(jobs[key], record)
     return [key for key in queue if key not in records]
-
-
-class _Nobody:
-    def begun(self, job: Job) -> None:
-        pass
-
-    def ended(self, job: Job, record: Record) -> None:
-        pass
-
-    def broken_off(self, job: Job) -> None:
-        pass
-
-    def waiting(self) -> None:
-        pass

@@ -28,7 +28,6 @@ from isbor.experiments.running.records import Record
 __all__ = ["Store", "UnusableStoreError"]
 
 _FORMAT = 2
-_TABLE_OF_FORMAT_1 = "cells"
 _BUSY_SECONDS = 60.0
 _PAUSE = 0.01
 _BEGIN = "BEGIN IMMEDIATE"  # take the write lock now, not at the first write
@@ -160,10 +159,8 @@ class Store:
         with self._database as database:
             database.execute(_BEGIN)
             (found,) = database.execute("PRAGMA user_version").fetchone()
-            if found not in (0, 1, _FORMAT):
+            if found not in (0, _FORMAT):
                 raise sqlite3.DatabaseError(f"its format is {found}; this version of isbor writes {_FORMAT}")
-            if found == 1:
-                database.execute(f"ALTER TABLE {_TABLE_OF_FORMAT_1} RENAME TO jobs")
             database.execute(
                 "CREATE TABLE IF NOT EXISTS jobs (key TEXT PRIMARY KEY, runner TEXT, record TEXT)"
             )

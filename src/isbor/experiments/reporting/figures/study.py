@@ -1,18 +1,15 @@
 """The figures of a report, with captions."""
 
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isbor._core.types import FloatArray
 from isbor.datasets import make_saddle, saddle_labels
 from isbor.experiments.description.tasks import Holdout, Saddle
 from isbor.experiments.description.toml_files import STUDIES
 from isbor.experiments.reporting.figures.critical_difference import critical_difference_figure
 from isbor.experiments.reporting.figures.curves import (
-    CalibrationBins,
-    Curve,
-    Reference,
     calibration_figure,
     curves_figure,
     likelihood_figure,
@@ -20,7 +17,7 @@ from isbor.experiments.reporting.figures.curves import (
 from isbor.experiments.reporting.figures.score_panels import score_figure
 from isbor.experiments.reporting.results import Results
 from isbor.experiments.reporting.tables.difference_tables import friedman_of
-from isbor.experiments.running.records import Record
+from isbor.experiments.reporting.tables.quantities import MAE, SECONDS, Quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,12 +32,9 @@ _BANDS = "Bands: one standard deviation, but never below half the mean."
 def study_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
     """Return the figures with their captions."""
     experiment = results.experiment
-    titles = [model.title for model in experiment.models]
     figures: dict[str, tuple[Figure, str]] = {}
-    if experiment.grows:
-        figures |= _size_figures(results)
-    else:
-        figures |= _error_figure(results)
+    if results.counts["ok"]:
+        figures |= _size_figures(results) if experiment.grows else _error_figure(results)
     found = friedman_of(results)
     if found is not None:
         figures["critical-differences"] = (
@@ -48,10 +42,13 @@ def study_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
             f"Mean ranks over {found.n_tasks} data sets; models joined by a bar do not differ at level "
             f"{found.level:g} (Nemenyi).",
         )
-    bins = _calibration_bins(results)
-    if bins:
+    sums = {
+        model.title: results.calibration([task.name for task in experiment.tasks], model.name)
+        for model in experiment.models
+    }
+    if any(of_model is not None for of_model in sums.values()):
         figures["calibration"] = (
-            calibration_figure(bins, models=titles),
+            calibration_figure(sums),
             "Predicted probabilities P(y ≤ k) of all test rows and thresholds, and observed frequencies.",
         )
     if experiment.name in STUDIES:
@@ -64,8 +61,6 @@ def study_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
 
 def _error_figure(results: Results) -> "dict[str, tuple[Figure, str]]":
     experiment, errors = results.experiment, results.errors()
-    if not results.counts["ok"]:
-        return {}
     shown = {
         task.title: {
             model.title: [
@@ -75,103 +70,51 @@ def _error_figure(results: Results) -> "dict[str, tuple[Figure, str]]":
         }
         for task in experiment.tasks
     }
-    figure = score_figure(
-        shown, xlabel="mean absolute error", models=[model.title for model in experiment.models]
-    )
+    figure = score_figure(shown, xlabel="mean absolute error")
     return {"mae": (figure, "Mean absolute error on each split, and the mean.")}
 
 
 def _size_figures(results: Results) -> "dict[str, tuple[Figure, str]]":
-    experiment = results.experiment
-    titles = [model.title for model in experiment.models]
-    if not results.counts["ok"]:
-        return {}
-    error, time = {}, {}
-    for model in experiment.models:
-        error[model.title] = _curve(results, model.name, lambda record: record.metrics["mae"])
-        time[model.title] = _curve(
-            results, model.name, lambda record: record.seconds["search"] + record.seconds["fit"]
-        )
-    reference = _true_score(results)
+    def draw(quantity: Quantity, ylabel: str, title: str, reference: FloatArray | None = None) -> "Figure":
+        values = {
+            model.title: [
+                np.array(list(results.by_split(task.name, model.name, quantity.of).values()))
+                for task in results.experiment.tasks
+            ]
+            for model in results.experiment.models
+        }
+        return curves_figure(sizes, values, ylabel=ylabel, title=title, reference=reference)
+
+    schemes = [task.scheme for task in results.experiment.tasks]
+    sizes = [scheme.train for scheme in schemes if isinstance(scheme, Holdout)]
     return {
         "mae": (
-            curves_figure(
-                error,
-                xlabel="training rows",
-                ylabel="mean absolute error",
-                title="Error on the other rows",
-                log_y=_has_logarithm(error),
-                reference=reference,
-                models=titles,
-            ),
+            draw(MAE, "mean absolute error", "Error on the other rows", _true_errors(results)),
             f"Mean absolute error against the number of training rows. {_BANDS}",
         ),
         "seconds": (
-            curves_figure(
-                time,
-                xlabel="training rows",
-                ylabel="seconds of search and fit",
-                title="Running time",
-                log_y=_has_logarithm(time),
-                models=titles,
-            ),
+            draw(SECONDS, "seconds of search and fit", "Running time"),
             f"Mean seconds of search and fit on one thread. {_BANDS}",
         ),
     }
 
 
-def _has_logarithm(curves: Mapping[str, Curve]) -> bool:
-    return any(np.any(curve.mean > 0.0) for curve in curves.values())
-
-
-def _curve(results: Results, model: str, of: Callable[[Record], float]) -> Curve:
-    rows, mean, low, high = [], [], [], []
-    for task in results.experiment.tasks:
-        assert isinstance(task.scheme, Holdout)
-        values = np.array(list(results.by_split(task.name, model, of).values()))
-        centre = float(values.mean()) if len(values) else np.nan
-        spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-        rows.append(task.scheme.train)
-        mean.append(centre)
-        low.append(max(centre - spread, 0.5 * centre))  # positive, for the logarithm
-        high.append(centre + spread)
-    return Curve(np.array(rows, dtype=np.float64), np.array(mean), np.array(low), np.array(high))
-
-
-def _true_score(results: Results) -> Reference | None:
-    """Return the error of the noise-free score on the same test rows, for the saddle."""
-    source = results.experiment.tasks[0].source
+def _true_errors(results: Results) -> FloatArray | None:
+    """Return the error of the noise-free score on the test rows of each task, for the saddle."""
+    experiment = results.experiment
+    source = experiment.tasks[0].source
     if not isinstance(source, Saddle):
         return None
     _, y, score = make_saddle(source.rows, random_state=source.random_state, return_score=True)
     wrong = np.abs(y - saddle_labels(score))
-    rows, errors = [], []
-    for task in results.experiment.tasks:
-        assert isinstance(task.scheme, Holdout)
-        tests = [
-            task.scheme.split(y, split, results.experiment.seed)[1]
-            for split in range(results.experiment.splits)
+    return np.array(
+        [
+            np.mean(
+                [
+                    wrong[task.scheme.split(y, split, experiment.seed)[1]].mean()
+                    for split in range(experiment.splits)
+                ]
+            )
+            for task in experiment.tasks
         ]
-        rows.append(task.scheme.train)
-        errors.append(np.mean([wrong[test].mean() for test in tests]))
-    return Reference("true score", np.array(rows, dtype=np.float64), np.array(errors))
-
-
-def _calibration_bins(results: Results) -> dict[str, CalibrationBins]:
-    """Return the bins of each model with probabilities, over all its records."""
-    found = {}
-    for model in results.experiment.models:
-        sums = [
-            np.array(record.calibration)
-            for task in results.experiment.tasks
-            for record in results.finished(task.name, model.name)
-            if record.calibration
-        ]
-        if not sums:
-            continue
-        count, predicted, observed = np.sum(sums, axis=0).T
-        used = count > 0
-        found[model.title] = CalibrationBins(
-            count[used].astype(np.intp), predicted[used] / count[used], observed[used] / count[used]
-        )
-    return found
+    )

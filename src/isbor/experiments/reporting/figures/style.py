@@ -4,46 +4,25 @@ Figures are drawn with fixed settings, not the user's, and hold no date: the sam
 """
 
 import io
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isbor.experiments.reporting.files import write_whole
 from isbor.plots.common import require_matplotlib, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.legend import Legend
 
-__all__ = [
-    "FONT_SIZE",
-    "NAME_LENGTH",
-    "TITLE_SIZE",
-    "ModelStyle",
-    "draw_grid",
-    "draw_legend",
-    "figure_svg",
-    "house_style",
-    "model_style",
-    "model_styles",
-    "save_figure",
-    "settled",
-    "text_width",
-]
+__all__ = ["ModelStyle", "draw_grid", "draw_legend", "house_style", "model_style", "rendered", "settled"]
 
-FONT_SIZE = 9.0
-TITLE_SIZE = 10.0
-NAME_LENGTH = 40  # to leave room for the numbers
+_NAME_LENGTH = 40  # to leave room for the numbers
 _DPI = 150
-_ROUNDING = 1.05  # letters are drawn in whole pixels
 _SETTINGS = {
     "figure.dpi": _DPI,  # also used to measure texts
-    "font.size": FONT_SIZE,
-    "axes.titlesize": TITLE_SIZE,
+    "font.size": 9.0,
+    "axes.titlesize": 10.0,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.8,
@@ -88,21 +67,11 @@ def model_style(name: str, position: int) -> ModelStyle:
     The first seven differ in colour, the first twelve in marker, and no two of the first 84 are alike.
     """
     return ModelStyle(
-        label=shorten(name, NAME_LENGTH),
+        label=shorten(name, _NAME_LENGTH),
         colour=_COLOURS[position % len(_COLOURS)],
         marker=_MARKERS[position % len(_MARKERS)],
         line=_LINES[position // len(_COLOURS) % len(_LINES)],
     )
-
-
-def model_styles(shown: Iterable[str], models: Sequence[str] | None) -> dict[str, ModelStyle]:
-    """Return the styles of the models of a figure by name, in order of the report.
-
-    `models` are all models of the report; None: those of the figure.
-    """
-    shown = list(dict.fromkeys(shown))
-    order = shown if models is None else list(models)
-    return {name: model_style(name, position) for position, name in enumerate(order) if name in shown}
 
 
 @contextmanager
@@ -121,14 +90,13 @@ def draw_grid(ax: "Axes") -> None:
     ax.set_axisbelow(True)
 
 
-def draw_legend(figure: "Figure", handles: Sequence[tuple[Any, str]], **settings: Any) -> "Legend":
+def draw_legend(figure: "Figure", handles: Sequence[tuple[Any, str]], **settings: Any) -> None:
     """Draw a legend; texts are shown literally."""
     # matplotlib drops labels with a leading underscore, so texts are set afterwards.
     legend = figure.legend([mark for mark, _ in handles], ["name"] * len(handles), **settings)
     for text, (_, label) in zip(legend.get_texts(), handles, strict=True):
         text.set_parse_math(False)
         text.set_text(label)
-    return legend
 
 
 def settled(figure: "Figure") -> "Figure":
@@ -138,45 +106,10 @@ def settled(figure: "Figure") -> "Figure":
     return figure
 
 
-def text_width(text: str, size: float = FONT_SIZE) -> float:
-    """Return the width of a text in inches, or slightly more."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    font = FontProperties(size=size)
-    points = (
-        text_to_path.get_text_width_height_descent(line, font, ismath=False)[0] for line in text.split("\n")
-    )
-    return _ROUNDING * max(points) / 72
-
-
-def figure_svg(figure: "Figure") -> str:
-    """Return a figure as an SVG element for an HTML page."""
-    svg = _rendered(figure, "svg").decode()
-    return svg[svg.index("<svg") :]
-
-
-def save_figure(figure: "Figure", path_without_ending: str | os.PathLike[str]) -> tuple[Path, Path]:
-    """Write a figure as PNG and SVG, and return both paths."""
-    stem = Path(path_without_ending)
-    contents = {
-        stem.with_name(f"{stem.name}.{ending}"): _rendered(figure, ending) for ending in ("png", "svg")
-    }
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    for path, content in contents.items():
-        write_whole(path, content)
-    png, svg = contents
-    return png, svg
-
-
-def _rendered(figure: "Figure", ending: str) -> bytes:
+def rendered(figure: "Figure", ending: str) -> bytes:
+    """Return the content of a figure's file, "png" or "svg"."""
     content = io.BytesIO()
     with house_style():
-        figure.savefig(
-            content,
-            format=ending,
-            dpi=_DPI,
-            facecolor="white",
-            metadata={"Date": None} if ending == "svg" else {},
-        )
+        metadata = {"Date": None} if ending == "svg" else {}
+        figure.savefig(content, format=ending, dpi=_DPI, facecolor="white", metadata=metadata)
     return content.getvalue()

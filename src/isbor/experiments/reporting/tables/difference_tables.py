@@ -141,12 +141,7 @@ def differences(results: Results) -> Table:
 def against_first(results: Results, quantities: Mapping[str, Quantity]) -> Table:
     """Return the first model less each other on each data set, with corrected errors, and how often it wins.
 
-    Parameters
-    ----------
-    results : Results
-        What is compared.
-    quantities : mapping
-        Errors to compare, by the heads of their columns.
+    `quantities` are the errors to compare, by the heads of their columns.
     """
     first, *others = results.experiment.models
     rows: list[tuple[Entry, ...]] = []

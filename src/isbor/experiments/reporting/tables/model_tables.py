@@ -35,22 +35,18 @@ def by_task(results: Results, quantity: Quantity, *, show_all: bool = False) -> 
     Models without any entry are left out unless `show_all` is set.
     """
     experiment = results.experiment
-    columns, some_fewer = [], False
-    for task in experiment.tasks:
-        found = [results.by_split(task.name, model.name, quantity.of) for model in experiment.models]
-        marked = _column(found, quantity)
-        for k, values in enumerate(found):
-            if 0 < len(values) < experiment.splits:
-                some_fewer = True
-                marked[k] = Entry(f"{marked[k].text} [{len(values)}]", marked[k].mark)
-        columns.append(marked)
+    found = [
+        [results.by_split(task.name, model.name, quantity.of) for model in experiment.models]
+        for task in experiment.tasks
+    ]
+    columns = [_column(values, quantity, experiment.splits) for values in found]
     rows = [
         (Entry(model.title), *(column[k] for column in columns))
         for k, model in enumerate(experiment.models)
         if any(column[k].text != DASH for column in columns) or show_all
     ]
     notes = [_means_of(experiment)]
-    if some_fewer:
+    if any(0 < len(values) < experiment.splits for of_task in found for values in of_task):
         notes.append(_FEWER)
     if any(entry.text == DASH for row in rows for entry in row):
         notes.append(f"{DASH}: {_why_none(results)}.")
@@ -111,14 +107,17 @@ def unfinished(results: Results) -> Table:
     return Table("Unfinished runs", ("model", "status", "data (splits)", "reason"), tuple(rows), n_text=4)
 
 
-def show_values(values: Mapping[int, float], quantity: Quantity) -> str:
-    """Return the entry for values by split."""
-    return quantity.show(_array(values.values())) if values else DASH
+def show_values(values: Mapping[int, float], quantity: Quantity, planned: int = 0) -> str:
+    """Return the entry for values by split, with their number if they are fewer than planned."""
+    if not values:
+        return DASH
+    fewer = f" [{len(values)}]" if len(values) < planned else ""
+    return quantity.show(_array(values.values())) + fewer
 
 
-def _column(found: Sequence[Mapping[int, float]], quantity: Quantity) -> list[Entry]:
+def _column(found: Sequence[Mapping[int, float]], quantity: Quantity, planned: int = 0) -> list[Entry]:
     """Return the entries of a column, best and second best on common splits marked."""
-    entries = [Entry(show_values(values, quantity)) for values in found]
+    entries = [Entry(show_values(values, quantity, planned)) for values in found]
     competing = [k for k, values in enumerate(found) if values]
     common = set.intersection(*(set(found[k]) for k in competing)) if competing else set()
     if common:

@@ -80,13 +80,9 @@ def beside_the_paper(results: Results) -> Table:
 
 
 def _own_entries(results: Results, model: Model, quantity: Quantity) -> list[Entry]:
-    """Return a model's values on each task, with the number of splits if fewer than planned."""
-    entries = []
-    for task in results.experiment.tasks:
-        values = results.by_split(task.name, model.name, quantity.of)
-        fewer = f" [{len(values)}]" if 0 < len(values) < results.experiment.splits else ""
-        entries.append(Entry(show_values(values, quantity) + fewer))
-    return entries
+    """Return a model's values on each task."""
+    found = [results.by_split(task.name, model.name, quantity.of) for task in results.experiment.tasks]
+    return [Entry(show_values(values, quantity, results.experiment.splits)) for values in found]
 
 
 def _rows(task: Task) -> str:

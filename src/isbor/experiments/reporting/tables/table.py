@@ -79,18 +79,6 @@ class Table:
     notes: tuple[str, ...] = ()
     n_text: int = 1
 
-    def __post_init__(self) -> None:
-        for k, row in enumerate(self.rows):
-            if len(row) != len(self.header):
-                raise ValueError(
-                    f"Row {k} of {self.title!r} has {len(row)} entries, the header {len(self.header)}; "
-                    "they must agree. Fill gaps with empty entries."
-                )
-        if not 0 <= self.n_text <= len(self.header):
-            raise ValueError(
-                f"n_text is {self.n_text}; it must be from 0 to {len(self.header)}, all columns."
-            )
-
 
 def to_rich(table: Table) -> rich.table.Table:
     """Return the table for a terminal: the best in bold, the second in italics."""
@@ -210,8 +198,6 @@ def mark_best(values: Sequence[float], texts: Sequence[str], *, lowest: bool = T
     Values with the same text share a mark, whatever their standard deviations. If two or more are best, there
     is no second.
     """
-    if len(values) != len(texts):
-        raise ValueError(f"{len(values)} value(s) and {len(texts)} text(s); each value needs its text.")
     shown = [text.partition(_DEVIATION)[0] for text in texts]
     finished = [k for k, value in enumerate(values) if not math.isnan(value)]
     order = sorted(finished, key=lambda k: values[k] if lowest else -values[k])
