@@ -6,9 +6,9 @@ from scipy.special import ndtr
 
 def log_likelihood(phi, y, weight, w, b, sigma=1.0):
     """Σ v ln(Ψ(z1) - Ψ(z2)) from the definition; for moderate scores only."""
-    cuts = np.concatenate([[-np.inf], b, [np.inf]])
+    edge = np.concatenate([[-np.inf], b, [np.inf]])
     f = phi @ w
-    return weight @ np.log(ndtr((cuts[y + 1] - f) / sigma) - ndtr((cuts[y] - f) / sigma))
+    return weight @ np.log(ndtr((edge[y + 1] - f) / sigma) - ndtr((edge[y] - f) / sigma))
 
 
 def gradient(function, x, step=1e-5):

@@ -110,16 +110,15 @@ class TableEncoding:
             names += [] if categories is None else [f"{name} unseen"]
         return tuple(names)
 
-    def __call__(self, owner: object, X: object) -> FloatArray:
+    def __call__(self, owner: str, X: object) -> FloatArray:
         """Encode a table with the same features as the training table, as (n, number of encoded columns).
 
         Parameters
         ----------
-        owner : object
+        owner : str
             What messages name, see `learn_table`.
         X : data frame or array-like of shape (n, d)
         """
-        owner = _name(owner)
         frame = data_frame(X)
         if frame is None and self._has_categories:
             first = next(j for j, categories in enumerate(self.categories) if categories is not None)
@@ -183,7 +182,7 @@ class TableEncoding:
 
 
 def learn_table(
-    owner: object, X: object, missing: Missing = "auto", weight: FloatArray | None = None
+    owner: str, X: object, missing: Missing = "auto", weight: FloatArray | None = None
 ) -> tuple[TableEncoding, FloatArray]:
     """Learn the encoding of a training table; return the encoding and the encoded matrix.
 
@@ -191,8 +190,8 @@ def learn_table(
 
     Parameters
     ----------
-    owner : object
-        What warnings and errors name: a string, or an object (an estimator), of which they name the type.
+    owner : str
+        What warnings and errors name, such as the class of an estimator.
     X : data frame (pandas, polars, pyarrow, modin) or array-like of shape (n, d)
     missing : {"auto", "indicator", "error"}
         How to treat missing cells (NaN, None, null, masked). "indicator" encodes them. "error" raises an
@@ -215,7 +214,6 @@ def learn_table(
     if missing not in get_args(Missing):
         choices = ", ".join(map(repr, get_args(Missing)))
         raise ValueError(f"missing is {missing!r}; one of {choices} is needed.")
-    owner = _name(owner)
     frame = data_frame(X)
     names = feature_names(frame)
     categories: tuple[tuple[Category, ...] | None, ...]
@@ -343,10 +341,6 @@ def _mean(cells: FloatArray, weight: FloatArray, where: str) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.sum(values * total) / total.sum()
     return float(mean if np.isfinite(mean) else np.sum(values * (total / total.sum())))
-
-
-def _name(owner: object) -> str:
-    return owner if isinstance(owner, str) else type(owner).__name__
 
 
 def _column(names: Sequence[str] | None, j: int) -> str:

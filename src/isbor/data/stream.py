@@ -19,7 +19,7 @@ def further_training(
     y: ArrayLike,
     sample_weight: ArrayLike | None,
     *,
-    owner: object,
+    owner: str,
     class_weight: ClassWeight,
 ) -> TrainingSet:
     """Add a batch of rows: known rows gain weight, new rows are appended in the order given."""

@@ -72,7 +72,7 @@ def read_training(
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
     *,
-    owner: object,
+    owner: str,
     missing: Missing = "auto",
     classes: object = None,
     class_weight: ClassWeight = None,

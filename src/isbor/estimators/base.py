@@ -169,7 +169,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
             X,
             y,
             sample_weight,
-            owner=self,
+            owner=type(self).__name__,
             missing=self.missing,
             classes=self.classes if classes is None else classes,
             class_weight=self.class_weight,
@@ -279,7 +279,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _map_rows(self, X: ArrayLike, function: Callable[[Latent], A]) -> A:
         check_is_fitted(self)
-        return self._map_encoded(self._encoding(self, X), function)
+        return self._map_encoded(self._encoding(type(self).__name__, X), function)
 
     def _map_encoded(self, rows: FloatArray, function: Callable[[Latent], A]) -> A:
         n_columns = 10 * len(self.classes_)  # results and temporary arrays have one column per class

@@ -222,7 +222,7 @@ class ISVOR(KernelClassifier[CutScore]):
                     _check_same_classes(classes, self.classes_)
                 before: _Learned | None = self._learned
                 training = further_training(
-                    self._learned.training, X, y, sample_weight, owner=self, class_weight=self.class_weight
+                    self._learned.training, X, y, sample_weight, owner="ISVOR", class_weight=self.class_weight
                 )
                 kernel = self._learned.kernel
             else:

@@ -122,14 +122,14 @@ def expand(
     `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
     """
     n, t = len(columns), len(thresholds)
-    cuts = edges(thresholds)
+    edge = edges(thresholds)
 
     def block_sums(block: slice) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
         phi = columns(block)
         y, v = rows.y[block], rows.weight[block]
         f = phi @ weights
         scale = None if noise_scale is None else noise_scale[block]
-        at = ordinal_probit(f, cuts[y], cuts[y + 1], scale=scale)
+        at = ordinal_probit(f, edge[y], edge[y + 1], scale=scale)
         # Columns: the gradient in f, then the mixed derivatives in f and each threshold. Edges 0 and t + 1
         # are infinite: their columns are zero and are dropped.
         mixed = np.zeros((len(y), t + 3))

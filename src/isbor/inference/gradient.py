@@ -74,7 +74,7 @@ def evidence_gradient(
     `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
     """
     m, t = len(functions), len(mode.thresholds)
-    w, cuts = mode.weights, edges(mode.thresholds)
+    w, edge = mode.weights, edges(mode.thresholds)
     covariance = factorise(posterior_precision(mode)).inverse()
     inside = covariance[:m, :m]
     # The infinite thresholds at both ends have no variance: their terms vanish.
@@ -88,8 +88,8 @@ def evidence_gradient(
         y, v = rows.y[block], rows.weight[block]
         scale = 1.0 if noise_scale is None else noise_scale[block]
         f = phi @ w
-        z1, z2 = (cuts[y + 1] - f) / scale, (cuts[y] - f) / scale
-        unit = ordinal_probit(f / scale, cuts[y] / scale, cuts[y + 1] / scale)
+        z1, z2 = (edge[y + 1] - f) / scale, (edge[y] - f) / scale
+        unit = ordinal_probit(f / scale, edge[y] / scale, edge[y + 1] / scale)
         variance = np.einsum("ij,ij->i", phi @ inside, phi)
         slopes = _slopes(unit, z1, z2, y, variance, phi @ across, between)
         for slope in slopes:

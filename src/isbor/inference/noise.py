@@ -92,7 +92,7 @@ def expand_noise(
 ) -> Expansion:
     """Expand the log likelihood around weights u of the log noise scale, with the score fixed at its mode."""
     m = len(columns)
-    cuts = edges(mode.thresholds)
+    edge = edges(mode.thresholds)
 
     def block_sums(block: slice) -> tuple[float, FloatArray, FloatArray]:
         phi = columns(block)
@@ -100,7 +100,7 @@ def expand_noise(
         scale = noise_scale_of(phi, weights)
         moving = v * (np.abs(np.log(scale)) < _MAX_LOG_SCALE)
         f = phi @ mode.weights / scale
-        low, high = cuts[y] / scale, cuts[y + 1] / scale
+        low, high = edge[y] / scale, edge[y + 1] / scale
         at = ordinal_probit(f, low, high)
         # Zero instead of infinity if there is no threshold: g is zero there.
         z1 = np.where(np.isfinite(high), high - f, 0.0)

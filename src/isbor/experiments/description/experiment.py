@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TypeVar
 
 from isbor.data.encoding import learn_table
-from isbor.estimators import ISBOR
 from isbor.experiments.description.models import Model, as_plain, make_estimator
 from isbor.experiments.description.tasks import CrossValidation, Holdout, Scheme, Source, Task
 from isbor.metrics import get_scorer
@@ -183,7 +182,7 @@ class Experiment:
         for task in self.tasks:
             data = task.load()
             try:
-                learn_table(ISBOR(), data.X)
+                learn_table("ISBOR", data.X)
             except ValueError as error:
                 raise ValueError(f"{task.title} cannot be used: {error}") from error
 

@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
@@ -75,12 +74,11 @@ def _inputs(model: Model, data: Data, train: IntArray, test: IntArray) -> tuple[
     X, X_test = take_rows(data.X, train), take_rows(data.X, test)
     if model.inputs == "table":
         return X, X_test
-    owner = BaseEstimator()
-    encoding, matrix = learn_table(owner, X, missing="indicator")
+    encoding, matrix = learn_table(model.title, X, missing="indicator")
     varying = np.ptp(matrix, axis=0) > 0.0
     kept = varying | ~varying.any()
     scaler = StandardScaler().fit(matrix[:, kept])
-    return scaler.transform(matrix[:, kept]), scaler.transform(encoding(owner, X_test)[:, kept])
+    return scaler.transform(matrix[:, kept]), scaler.transform(encoding(model.title, X_test)[:, kept])
 
 
 def _search(job: Job, X: Any, y: IntArray) -> dict[str, Any]:

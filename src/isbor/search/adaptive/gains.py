@@ -126,8 +126,8 @@ class Gains:
         factor = factorise(posterior_precision(at_sample))
         phi = columns(slice(None))
         y, t = sample.y, len(mode.thresholds)
-        cuts = edges(mode.thresholds)
-        at = ordinal_probit(phi @ mode.weights, cuts[y], cuts[y + 1], scale=scale)
+        edge = edges(mode.thresholds)
+        at = ordinal_probit(phi @ mode.weights, edge[y], edge[y + 1], scale=scale)
         curvature = weight * at.curvature
         mixed = np.zeros((len(y), t + 2))
         scatter_edges(mixed, y, -weight * at.lower_curvature, -weight * at.upper_curvature)

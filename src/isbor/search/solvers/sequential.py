@@ -37,9 +37,9 @@ class _Dense:
     def posterior(self, model: SparseModel) -> tuple[WeightPosterior, FloatArray]:
         """Return Σ, μ, S and Q at the mode, computed by their definitions, and the rounding floor of S."""
         y, v = self.rows.y, self.rows.weight
-        cuts = edges(model.mode.thresholds)
+        edge = edges(model.mode.thresholds)
         active = self.phi[:, model.functions.origin]
-        at = ordinal_probit(active @ model.mode.weights, cuts[y], cuts[y + 1])
+        at = ordinal_probit(active @ model.mode.weights, edge[y], edge[y + 1])
         # -∂² ln p/∂f∂θ of each row, for θ = (active weights, thresholds).
         t = len(model.mode.thresholds)
         mixed = np.zeros((len(y), t + 2))
