@@ -41,7 +41,8 @@ class Factor:
     @property
     def log_determinant(self) -> float:
         """Return ln|matrix|."""
-        return float(2.0 * (np.log(np.diag(self.lower)).sum() - np.log(self.scale).sum()))
+        # The diagonal is copied: with old NumPy the last bit of a strided logarithm depends on where it lies.
+        return float(2.0 * (np.log(np.diag(self.lower).copy()).sum() - np.log(self.scale).sum()))
 
 
 class UnresolvedError(ArithmeticError):

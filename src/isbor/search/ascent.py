@@ -26,6 +26,8 @@ from isbor.model.basis import Functions
 __all__ = ["move_functions", "share_metric", "typical_widths"]
 
 _MEMORY = 20  # pairs of steps and gradients stored by L-BFGS
+# Value and gradient of the evidence must agree, or line searches near the end fail by rounding.
+_MODE_TOL = 1e-6
 _TOO_FAR = 30.0  # a line search with larger parameters has failed
 _REFUSED = 1e12  # objective value that makes the line search turn back
 
@@ -137,7 +139,7 @@ def _climb(
                 alpha,
                 latest.weights,
                 latest.thresholds,
-                tol=1e-2,
+                tol=_MODE_TOL,
             )
             evidence = log_evidence(mode)
             gradient = evidence_gradient(rows, functions, columns, mode, workers, noise_scale)
