@@ -9,7 +9,7 @@ __all__ = ["Callback", "MoveKind", "Stage", "Step", "StepKind", "StopReason"]
 
 MoveKind: TypeAlias = Literal["add", "delete", "reestimate"]
 Stage: TypeAlias = Literal["selection", "width", "fit"]
-StepKind: TypeAlias = Literal["start", "add", "delete", "reestimate", "mode", "ascent", "noise"]
+StepKind: TypeAlias = Literal["start", "add", "delete", "reestimate", "mode", "training", "ascent", "noise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,9 @@ class Step:
     A run (at one width, from one starting model) begins with one "start" step for each function of the
     starting model. After a move, `log_evidence` is the last recomputed value plus the gains predicted since.
     After "mode" it is the Laplace approximation, recomputed at the new mode on the rows of the pass, and
-    `predicted_gain` is that of the whole pass: the prediction can be checked. An "ascent" step moves the
-    centres and metrics of all functions along the gradient of the log evidence. A "noise" step refits the
+    `predicted_gain` is that of the whole pass: the prediction can be checked. A "training" step
+    adds functions and trains all of them jointly. An "ascent" step moves the centres and metrics of all
+    functions along the gradient of the log evidence. A "noise" step refits the
     noise variances of the rows; log evidences from then on are conditional on these variances.
     """
 
@@ -42,7 +43,12 @@ class Step:
         return self.log_evidence - self.size_prior * self.cost
 
     def __str__(self) -> str:
-        whole = {"mode": "mode found", "ascent": "centres and metrics moved", "noise": "noise fitted"}
+        whole = {
+            "mode": "mode found",
+            "training": "functions trained",
+            "ascent": "centres and metrics moved",
+            "noise": "noise fitted",
+        }
         what = whole.get(self.kind, f"{self.kind} row {self.row}")
         return (
             f"{self.stage}, pass {self.pass_number} on {self.n_rows} rows: {what}, "

@@ -65,7 +65,11 @@ class Recorder:
         self._record_model("mode", after, predicted, size_prior)
 
     def record_whole(
-        self, kind: Literal["ascent", "noise"], before: SparseModel, after: SparseModel, size_prior: float
+        self,
+        kind: Literal["training", "ascent", "noise"],
+        before: SparseModel,
+        after: SparseModel,
+        size_prior: float,
     ) -> None:
         """Record a step that changed all functions at once."""
         self._record_model(kind, after, after.log_evidence - before.log_evidence, size_prior)

@@ -4,13 +4,21 @@ import numpy as np
 
 from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
-from isbor._core.types import BoolArray, FloatArray
+from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.mode import starting_thresholds
 from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions, RowDictionary
 
-__all__ = ["INITIAL_FUNCTIONS", "INITIAL_REACH", "enlarged_model", "initial_model", "refit", "start_from"]
+__all__ = [
+    "INITIAL_FUNCTIONS",
+    "INITIAL_REACH",
+    "enlarged_model",
+    "initial_model",
+    "refit",
+    "start_from",
+    "weak_precisions",
+]
 
 # The reach of a function is the prior standard deviation of its contribution to the score, in units of the
 # noise. This one is large enough for nearly noise-free labels.
@@ -24,9 +32,11 @@ def start_from(
     rows: TrainingRows, functions: Functions, workers: Workers, reach: float = INITIAL_REACH
 ) -> SparseModel:
     """Return a model of the given functions, all with weak priors."""
-    functions, alpha = _with_weak_priors(functions, reach, rows)
+    alpha = weak_precisions(functions, reach, rows.reference.X)
+    varying = np.isfinite(alpha)
     thresholds = starting_thresholds(rows.y, rows.weight)
-    return fit_weights(rows, functions, alpha, np.zeros(len(functions)), thresholds, workers)
+    weights = np.zeros(np.count_nonzero(varying))
+    return fit_weights(rows, functions.take(varying), alpha[varying], weights, thresholds, workers)
 
 
 def initial_model(rows: TrainingRows, dictionary: RowDictionary, workers: Workers) -> SparseModel:
@@ -53,19 +63,20 @@ def refit(rows: TrainingRows, dictionary: RowDictionary, model: SparseModel, wor
 def enlarged_model(rows: TrainingRows, model: SparseModel, fresh: Functions, workers: Workers) -> SparseModel:
     """Return the model with other functions added under weak priors, to restart from."""
     spread = float(np.std(model.functions(rows.reference.X) @ model.mode.weights))
-    fresh, alpha = _with_weak_priors(fresh, _RESTART_REACH * max(spread, 1.0), rows)
+    alpha = weak_precisions(fresh, _RESTART_REACH * max(spread, 1.0), rows.reference.X)
+    varying = np.isfinite(alpha)
+    fresh = fresh.take(varying)
     return fit_weights(
         rows,
         model.functions.followed_by(fresh),
-        np.concatenate([model.mode.alpha, alpha]),
+        np.concatenate([model.mode.alpha, alpha[varying]]),
         np.concatenate([model.mode.weights, np.zeros(len(fresh))]),
         model.mode.thresholds,
         workers,
     )
 
 
-def _with_weak_priors(functions: Functions, reach: float, rows: TrainingRows) -> tuple[Functions, FloatArray]:
-    """Return the functions that are not constant, and the prior precisions that give them this reach."""
-    size = np.square(functions(rows.reference.X)).mean(axis=0)
-    varying: BoolArray = size > 1e-14
-    return functions.take(varying), size[varying] / reach**2
+def weak_precisions(functions: Functions, reach: float, X: FloatArray) -> FloatArray:
+    """Return the prior precisions that give functions this reach over rows; infinite for constant ones."""
+    size = np.square(functions(X)).mean(axis=0)
+    return np.where(size > 1e-14, size / reach**2, np.inf)

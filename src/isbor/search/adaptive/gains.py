@@ -9,11 +9,9 @@ So the gains of hundreds of proposals take one product with the N × (M + r - 1)
 in the values of φ another one. The proposals with the highest gain minus penalty are kept. Each is improved
 on its own by a few ascent steps in its centre and scales, by the signs of the gradient (Rprop).
 
-Gains must be computed on many rows. Late in a search, useful functions gain about ten nats. But on a sample
-of one row in k, any function seems to gain about k times a χ² variable by chance, and the best of hundreds is
-mostly chance. Beyond tens of thousands of rows, a sample is used nevertheless. The model is not at the mode
-of the sample, so δ is computed after a Newton step on the sample. Single precision suffices for proposals
-and halves the time.
+Gains must be computed on the rows of the model. Late in a search, useful functions gain about ten nats. But
+on a sample of one row in k, any function seems to gain about k times a χ² variable by chance, and the best of
+hundreds is mostly chance. Single precision suffices for proposals and halves the time.
 """
 
 from dataclasses import dataclass, replace
@@ -25,8 +23,8 @@ from isbor._core.linalg import factorise
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, SingleArray
 from isbor.data.rows import TrainingRows
-from isbor.inference.expansion import columns_of, expand
-from isbor.inference.mode import Mode, posterior_precision
+from isbor.inference.expansion import columns_of
+from isbor.inference.mode import posterior_precision
 from isbor.inference.sparse import SparseModel
 from isbor.model.basis import Functions, monomials
 from isbor.model.likelihood import edges, ordinal_probit, scatter_edges
@@ -93,7 +91,7 @@ class Directions:
 
 @dataclass(frozen=True, slots=True)
 class Gains:
-    """Computes the gain of adding a function, on a sample of rows, in single precision."""
+    """Computes the gain of adding a function to a model, in single precision."""
 
     powers: SingleArray  # (2d + 1, n), (x², x, 1) of the rows
     explained: SingleArray  # (M + r - 1, n), Σ^½ Bᵀ
@@ -105,37 +103,24 @@ class Gains:
     def of(
         cls,
         rows: TrainingRows,
-        n_sample: int,
         model: SparseModel,
         workers: Workers,
         noise_scale: FloatArray | None = None,
     ) -> "Gains":
-        """Prepare the gains for a model, on the first `n_sample` rows, reweighted to represent all.
+        """Prepare the gains for a model at its mode.
 
         `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
         """
-        scale = None if noise_scale is None else noise_scale[:n_sample]
-        sample = rows.head(n_sample)
-        weight = sample.weight * (rows.weight.sum() / sample.weight.sum())
-        sample = replace(sample, weight=weight)
-        mode, functions = model.mode, model.functions
-        columns = columns_of(sample, functions, workers)
-        expansion = expand(sample, columns, mode.weights, mode.thresholds, workers, scale)
-        beta = mode.expansion.threshold_precision
-        at_sample = Mode(mode.alpha, replace(expansion, held_precision=beta))
-        factor = factorise(posterior_precision(at_sample))
-        phi = columns(slice(None))
-        y, t = sample.y, len(mode.thresholds)
+        mode, weight, y, t = model.mode, rows.weight, rows.y, len(model.mode.thresholds)
+        phi = columns_of(rows, model.functions, workers)(slice(None))
         edge = edges(mode.thresholds)
-        at = ordinal_probit(phi @ mode.weights, edge[y], edge[y + 1], scale=scale)
+        at = ordinal_probit(phi @ mode.weights, edge[y], edge[y + 1], scale=noise_scale)
         curvature = weight * at.curvature
         mixed = np.zeros((len(y), t + 2))
         scatter_edges(mixed, y, -weight * at.lower_curvature, -weight * at.upper_curvature)
         towards = np.hstack([curvature[:, None] * phi, mixed[:, 1:-1]])
-        prior = np.concatenate([mode.alpha, np.full(t, beta)])
-        slope = expansion.gradient - prior * np.concatenate([mode.weights, mode.thresholds])
-        delta = weight * at.slope - towards @ factor.solve(slope)
-        parts = (monomials(sample.X), factor.whitening() @ towards.T, delta, curvature, weight / weight.sum())
+        explained = factorise(posterior_precision(mode)).whitening() @ towards.T
+        parts = (monomials(rows.X), explained, weight * at.slope, curvature, weight / weight.sum())
         return cls(*(part.astype(np.float32) for part in parts))
 
     def values(self, functions: Functions, workers: Workers) -> FloatArray:

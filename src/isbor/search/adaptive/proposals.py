@@ -1,9 +1,11 @@
-"""Random proposals of basis functions: fresh ones, children of active ones, and oblique ramps.
+"""Random proposals of basis functions: fresh ones, children and siblings of active ones, and oblique ramps.
 
 A fresh function is centred on a row and uses one, two, three or many features, at random scales. If a feature
 has several columns (categories, or a number and its warp), the function uses one of them.
 
-A child is an active function with perturbed centre and scales, and possibly one feature dropped or added.
+A child is an active function with perturbed centre and scales, and possibly one feature dropped or added. A
+sibling uses the features of an active function, at about its scales, on another row: where one function of
+some features is useful, others are, too.
 
 An oblique ramp uses many features, in the direction in which a nearly linear ramp gains most: S⁻¹Q in the
 notation of `isbor.search.adaptive.gains`. Random directions would not find it. It uses all columns of a
@@ -114,6 +116,17 @@ class Proposals:
             parents.origin,
             adaptive_cost(metric, self.column_costs),
         )
+
+    def siblings(self, rows: TrainingRows, parents: Functions, count: int) -> Functions:
+        """Return functions of the features of random `parents`, centred on random rows."""
+        random = self.random
+        if not len(parents):
+            return parents
+        parents = parents.take(random.integers(0, len(parents), count))
+        octaves = random.normal(size=(count, 1)) + 0.5 * random.normal(size=parents.metric.shape)
+        metric = parents.metric * 2.0 ** np.where(parents.ramp[:, None], 0.5 * octaves, octaves)
+        origin = random.integers(0, len(rows), count)
+        return self._functions(rows, origin, metric != 0.0, metric, parents.ramp)
 
     def _one_column_each(self, rows: TrainingRows, count: int) -> NDArray[np.bool_]:
         """Return one random column of each feature for each function, (count, d), no constant ones."""

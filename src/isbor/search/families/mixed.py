@@ -1,7 +1,6 @@
 """The basis family "mixed": functions with their own centres and metrics, averaged over searches."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -10,22 +9,25 @@ from isbor._core.trace import Callback, Stage
 from isbor.data.training import TrainingSet
 from isbor.data.warps import prepare
 from isbor.inference.sparse import SparseModel
+from isbor.model.basis import column_costs
 from isbor.prediction.ensemble import Ensemble
-from isbor.search.adaptive.committee import search_committee
-from isbor.search.adaptive.search import AdaptiveSettings
+from isbor.search.adaptive.committee import Member, search_committee
+from isbor.search.adaptive.joint import JointSettings, search_jointly
+from isbor.search.adaptive.proposals import Proposals
+from isbor.search.adaptive.search import AdaptiveSettings, search_functions
 from isbor.search.recorder import Recorder
 from isbor.search.result import SearchResult
 from isbor.search.settings import SearchSettings
 
 __all__ = ["fit_mixed"]
 
-# With more rows than this, the search takes twice as many rounds.
-_MANY_ROWS = 8000
-# Limits for a committee of automatic size.
+# With more rows than this, functions are trained jointly.
+_JOINT_ROWS = 2500
+# Limits for a committee of automatic size: members, and functions of all members together.
 _MAX_MEMBERS = 4
 _MAX_FUNCTIONS = 200
-# With at most _MANY_ROWS rows, such a committee searches for a few rounds first. If its members have few
-# functions, members are added, up to this many functions in all; else the two members search on.
+# A committee that is not trained jointly searches for a few rounds first. If its members have few functions,
+# members are added, up to this many functions in all; else the two members search on.
 _FEW_FUNCTIONS = 45
 _FIRST_ROUNDS = 2
 # `max_vectors` is shared among the members; there are fewer members if each would get less than this.
@@ -42,45 +44,57 @@ def fit_mixed(
 ) -> SearchResult:
     """Fit several models by separate searches and average them.
 
-    `start` is a result of this family for a subset of the rows.
+    `start` is ignored: a result for a subset of the rows is not worth more than random functions.
     """
     rows, preparation = prepare(training.rows, training.scaling, ~training.encoding.categorical)
+    feature, costs = training.feature[preparation.source], column_costs(rows)
+    jointly = len(rows) > _JOINT_ROWS
     n_members = 2 if settings.n_members is None else settings.n_members
     if settings.max_vectors < np.inf:
         n_members = max(1, min(n_members, int(settings.max_vectors // _MIN_MEMBER_VECTORS)))
     max_vectors = _MAX_FUNCTIONS if settings.has_automatic_size else settings.max_vectors
-    adaptive = AdaptiveSettings(
-        size_prior=settings.size_prior,
-        max_vectors=max_vectors // n_members if max_vectors < np.inf else np.inf,
-        varying_noise=settings.varying_noise,
-        first_rows=rows.prefix_size(AdaptiveSettings().first_rows),
-    )
-    may_grow = settings.has_automatic_size and not settings.preliminary
-    many = len(rows) > _MANY_ROWS
-    n_rounds = adaptive.max_rounds * (2 if many else 1)
-    if settings.preliminary:
-        n_rounds = adaptive.first_rounds
-    first_rounds = _FIRST_ROUNDS if may_grow and not many else n_rounds
-    feature = training.feature[preparation.source]
-    seed = 2 * settings.seed + (start is not None)  # other proposals than in the search that made the start
-    seeds = np.random.SeedSequence(seed).spawn(max(2 * n_members, _MAX_MEMBERS))
+    each = max_vectors // n_members if max_vectors < np.inf else np.inf
+    seeds = np.random.SeedSequence(2 * settings.seed).spawn(max(2 * n_members, _MAX_MEMBERS))
     recorders: list[Recorder] = []
 
-    def search(numbers: range, how: AdaptiveSettings, starts: Sequence[SparseModel]) -> list[SparseModel]:
+    def search(
+        numbers: range, n_rounds: int, max_vectors: float = each, starts: Sequence[SparseModel] = ()
+    ) -> list[SparseModel]:
         begun = [Recorder(stage, rows.source, callback, runs=k) for k in numbers]
         recorders.extend(begun)
-        return search_committee(rows, feature, how, [seeds[k] for k in numbers], begun, workers, starts)
+        return search_committee(
+            member(numbers, n_rounds, max_vectors, starts), begun, workers, parallel=jointly
+        )
 
-    first = replace(adaptive, max_rounds=first_rounds)
-    models = search(range(n_members), first, start.model.models if start else ())
-    n_total = _committee_size(models, len(rows)) if may_grow else n_members
+    def member(numbers: range, n_rounds: int, max_vectors: float, starts: Sequence[SparseModel]) -> Member:
+        def found(k: int, workers: Workers, recorder: Recorder) -> SparseModel:
+            proposals = Proposals(np.random.default_rng(seeds[numbers[k]]), feature, costs)
+            if jointly:
+                joint = JointSettings(settings.size_prior, max_vectors, settings.varying_noise)
+                return search_jointly(rows, proposals, joint, workers, recorder)
+            adaptive = AdaptiveSettings(
+                size_prior=settings.size_prior,
+                max_vectors=max_vectors,
+                max_rounds=n_rounds,
+                varying_noise=settings.varying_noise,
+            )
+            start = starts[k] if starts else None
+            return search_functions(rows, proposals, adaptive, workers, recorder, start)
+
+        return found
+
+    may_grow = settings.has_automatic_size and not settings.preliminary
+    n_rounds = AdaptiveSettings().max_rounds
+    first_rounds = _FIRST_ROUNDS if may_grow or settings.preliminary else n_rounds
+    models = search(range(n_members), first_rounds)
+    n_total = (
+        _committee_size(models, _MAX_FUNCTIONS if jointly else _FEW_FUNCTIONS) if may_grow else n_members
+    )
     if n_total > n_members:
         left = _MAX_FUNCTIONS - sum(map(len, models))
-        others = replace(first, max_vectors=left // (n_total - n_members))
-        models += search(range(n_members, n_total), others, ())
-    elif first_rounds < n_rounds:
-        rest = replace(adaptive, max_rounds=n_rounds - first_rounds)
-        models = search(range(n_members, 2 * n_members), rest, models)
+        models += search(range(n_members, n_total), first_rounds, left // (n_total - n_members))
+    elif may_grow and not jointly:
+        models = search(range(n_members, 2 * n_members), n_rounds - first_rounds, each, models)
     return SearchResult(
         ("mixed",),
         Ensemble.of(preparation, models, rows.total_weight),
@@ -90,8 +104,7 @@ def fit_mixed(
     )
 
 
-def _committee_size(models: Sequence[SparseModel], n_rows: int) -> int:
+def _committee_size(models: Sequence[SparseModel], max_functions: int) -> int:
     """Return the number of members for a committee whose first members are `models`."""
     size = max(sum(map(len, models)) / len(models), 1.0)
-    limit = _MAX_FUNCTIONS if n_rows > _MANY_ROWS else _FEW_FUNCTIONS
-    return max(len(models), min(_MAX_MEMBERS, int(limit / size)))
+    return max(len(models), min(_MAX_MEMBERS, int(max_functions / size)))

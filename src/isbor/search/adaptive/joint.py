@@ -1,0 +1,168 @@
+"""Train jointly, let the evidence select: the search for tables of thousands of rows and more.
+
+One round is
+
+    fill up with the best of many proposals → train all functions jointly → delete functions → fit the noise
+
+A round starts from the functions that the last one kept and exchanges the rest. Training does not select, and
+selection does not move functions, so each is cheap: a round costs about as much as a few passes over the
+rows. The penalty of the size prior is applied in full at the end of each round, because functions that are
+not worth it take the places of better ones. Rounds are repeated until one raises the objective by little. At
+last, the functions that remain are trained once more, with short steps.
+
+If rows are very many, this happens on a stratified sample. Then the model is refitted to all rows.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from isbor._core.linalg import UnresolvedError
+from isbor._core.parallel import Workers
+from isbor._core.types import FloatArray
+from isbor.data.rows import TrainingRows
+from isbor.inference.noise import noise_scale_at_rows
+from isbor.inference.sparse import SparseModel, fit_weights
+from isbor.model.basis import Functions
+from isbor.search.adaptive.gains import Directions, Gains, best_candidates
+from isbor.search.adaptive.proposals import Proposals
+from isbor.search.adaptive.state import State
+from isbor.search.adaptive.training import Trainable, train_jointly
+from isbor.search.recorder import Recorder
+from isbor.search.solvers.passes import PassSettings
+from isbor.search.starts import start_from, weak_precisions
+
+__all__ = ["JointSettings", "search_jointly"]
+
+_REACH = 3.0  # prior reach of trained functions before selection
+_POLISH_LENGTH = 0.01  # step length of the last training
+
+
+@dataclass(frozen=True, slots=True)
+class JointSettings:
+    """Settings of the search."""
+
+    size_prior: float = 2.0  # nats per unit of cost
+    max_vectors: float = np.inf
+    varying_noise: bool = True
+    max_rounds: int = 6
+    max_rows: int = 32_000  # functions are trained on at most this many rows
+    n_fresh: int = 600  # fresh functions proposed in each round
+    n_children: int = 200  # children of the functions kept
+    n_siblings: int = 600  # siblings of the functions kept
+    n_oblique: int = 8  # oblique ramps, all of them trained
+    epochs: int = 12  # of each training: how often a row is used
+    step_length: float = 0.03
+    # The last round is one that raises the objective by less than this share of it, or this many nats.
+    round_rtol: float = 2e-3
+    round_atol: float = 5.0
+    tol: float = 0.1  # nats; moves that gain less are not made
+
+    def n_trained(self, n_rows: int) -> int:
+        """Return how many functions are trained together."""
+        return int(np.clip(1.3 * np.sqrt(n_rows), 32, 192))
+
+    def n_steps(self, n_rows: int) -> int:
+        """Return the number of steps of a training, with batches of 256 rows."""
+        return max(300, self.epochs * n_rows // 256)
+
+
+def search_jointly(
+    rows: TrainingRows,
+    proposals: Proposals,
+    settings: JointSettings,
+    workers: Workers,
+    recorder: Recorder,
+) -> SparseModel:
+    """Search for a model of functions with their own centres and metrics."""
+    sample = rows.head(settings.max_rows)
+    penalised = PassSettings(settings.size_prior, settings.max_vectors, settings.tol)
+    nothing = proposals.fresh(sample, 1).take(slice(0))
+    state = State(sample, start_from(sample, nothing, workers), None)
+    recorder.begin_run(state.model, settings.size_prior)
+    best = state
+
+    def after(state: State, added: Functions, step_length: float) -> State:
+        """Return the state after training, deletions and a new fit of the noise."""
+        trained = _trained(state, added, settings, proposals.random, step_length, workers)
+        recorder.record_whole("training", state.model, trained.model, settings.size_prior)
+        kept = trained.after_pass(nothing, penalised, workers, recorder)
+        kept = kept.shrunk(penalised, workers, recorder)
+        return kept.with_new_noise(workers, recorder, settings.size_prior) if settings.varying_noise else kept
+
+    try:
+        for k in range(settings.max_rounds):
+            added = _proposed(state, proposals, settings, workers)
+            state = after(state, added, settings.step_length)
+            rise = state.objective(settings.size_prior) - best.objective(settings.size_prior)
+            best = max(best, state, key=lambda found: found.objective(settings.size_prior))
+            enough = max(settings.round_rtol * abs(best.model.log_evidence), settings.round_atol)
+            if k and rise < enough:
+                break
+        polished = after(best, nothing, _POLISH_LENGTH)
+        best = max(best, polished, key=lambda found: found.objective(settings.size_prior))
+        if len(sample) < len(rows):
+            best = State.of(rows, best.model, workers).after_pass(nothing, penalised, workers, recorder)
+    except UnresolvedError:  # some functions are collinear: keep what there is
+        if len(best.rows) < len(rows):
+            best = State.of(rows, best.model, workers)
+    return best.model
+
+
+def _proposed(state: State, proposals: Proposals, settings: JointSettings, workers: Workers) -> Functions:
+    """Return the proposals that fill the model up to the number that is trained."""
+    rows, kept = state.rows, state.model.functions
+    gains = Gains.of(rows, state.model, workers, state.noise_scale)
+    oblique = proposals.oblique(rows, settings.n_oblique, Directions.of(gains))
+    count = max(settings.n_trained(len(rows)) - len(kept) - len(oblique), len(oblique))
+    if not len(kept):  # gains of single functions say little before there are others
+        return proposals.fresh(rows, count).followed_by(oblique)
+    proposed = (
+        proposals.fresh(rows, settings.n_fresh)
+        .followed_by(proposals.children(rows, kept, settings.n_children))
+        .followed_by(proposals.siblings(rows, kept, settings.n_siblings))
+    )
+    return best_candidates(
+        proposed, oblique, gains, size_prior=0.1 * settings.size_prior, keep=count, n_steps=0, workers=workers
+    )
+
+
+def _trained(
+    state: State,
+    added: Functions,
+    settings: JointSettings,
+    random: np.random.Generator,
+    step_length: float,
+    workers: Workers,
+) -> State:
+    """Return the state with functions added and all of them trained, all with weak priors."""
+    rows, model = state.rows, state.model
+    zeros = np.zeros(len(added))
+
+    def with_zeros(weights: FloatArray) -> FloatArray:
+        return np.concatenate([weights, zeros])
+
+    noise_weights = model.noise_weights
+    if noise_weights is None and settings.varying_noise:
+        noise_weights = np.zeros(len(model))
+    start = Trainable(
+        model.functions.followed_by(added).centred_on(rows),
+        with_zeros(model.mode.weights),
+        model.mode.thresholds,
+        None if noise_weights is None else with_zeros(noise_weights),
+    )
+    trained = train_jointly(rows, start, settings.n_steps(len(rows)), step_length, random)
+    functions = trained.functions.centred_on(rows)
+    noise_scale = noise_scale_at_rows(rows, functions, trained.noise_weights, workers)
+    alpha = weak_precisions(functions, _REACH, rows.X)
+    varying = np.isfinite(alpha)
+    fitted = fit_weights(
+        rows,
+        functions.take(varying),
+        alpha[varying],
+        trained.weights[varying],
+        trained.thresholds,
+        workers,
+        noise_scale,
+    )
+    return replace(state, model=fitted, noise_scale=noise_scale)
