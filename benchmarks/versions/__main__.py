@@ -14,7 +14,7 @@ from benchmarks.report import progress
 from benchmarks.versions.environment import commit_of, installed
 from benchmarks.versions.problems import PROBLEMS
 from benchmarks.versions.report import peer_table, version_table
-from benchmarks.versions.running import Plan, run
+from benchmarks.versions.running import Plan, run, source_digest
 from isbor.experiments.reporting.provenance import dates, provenance
 from isbor.experiments.reporting.tables.table import to_markdown
 
@@ -48,6 +48,7 @@ def main() -> None:
         parser.error(str(error))
     plan = Plan(
         base,
+        source_digest(),
         [
             problem
             for problem in PROBLEMS

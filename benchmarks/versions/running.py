@@ -13,7 +13,6 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -31,7 +30,7 @@ from isbor.experiments.running.machine import machine_facts, source_commit
 from isbor.experiments.running.record_files import read_record_lines, record_lines
 from isbor.metrics import log_loss, mean_absolute_error, ranked_probability_score
 
-__all__ = ["VERSIONS", "Plan", "errors", "run"]
+__all__ = ["VERSIONS", "Plan", "Worker", "errors", "run", "source_digest"]
 
 VERSIONS = ("before", "now")
 
@@ -41,11 +40,17 @@ class Plan:
     """What is compared."""
 
     base: str  # commit of the earlier version
+    now: str  # digest of the present source
     problems: Sequence[Problem]
     peers: Sequence[str]
     splits: int
     repeats: int
     threads: int
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The two versions and the peers, in the order in which they fit."""
+        return (*VERSIONS, *self.peers)
 
     @property
     def places(self) -> list[tuple[int, int]]:
@@ -54,7 +59,7 @@ class Plan:
 
     def key(self, problem: Problem, model: str, place: tuple[int, int]) -> str:
         """Return what identifies a fit: the two versions, too."""
-        return json.dumps([self.base, source_digest(), self.threads, problem.name, model, *place])
+        return json.dumps([self.base, self.now, self.threads, problem.name, model, *place])
 
     def known(self, file: Path) -> dict[str, Record]:
         """Return the records of the plan's fits that are in a file, by key."""
@@ -63,9 +68,17 @@ class Plan:
             self.key(problem, model, place)
             for problem in self.problems
             for place in self.places
-            for model in (*VERSIONS, *self.peers)
+            for model in self.models
         )
         return {key: known[key] for key in keys if key in known}
+
+    def missing(self, problem: Problem, place: tuple[int, int], known: Mapping[str, Record]) -> list[str]:
+        """Return the models without a result; the two versions both or not at all, side by side."""
+        keys = {model: self.key(problem, model, place) for model in self.models}
+        missing = {model for model, key in keys.items() if key not in known or not known[key].ok}
+        if not missing.isdisjoint(VERSIONS):
+            missing.update(VERSIONS)
+        return [model for model in self.models if model in missing]
 
 
 def run(plan: Plan, pythons: Mapping[str, Path], file: Path) -> None:
@@ -79,20 +92,15 @@ def run(plan: Plan, pythons: Mapping[str, Path], file: Path) -> None:
             with ExitStack() as processes:
                 workers: dict[str, Worker] = {}
                 for place in plan.places:
-                    keys = {model: plan.key(problem, model, place) for model in (*VERSIONS, *plan.peers)}
-                    done = {model for model, key in keys.items() if key in known and known[key].ok}
-                    if not done.issuperset(VERSIONS):
-                        done -= set(VERSIONS)  # side by side, or not at all
-                    rows = problem.rows(place[0]) if len(done) < len(keys) else None
-                    for model, key in keys.items():
-                        if rows is None or model in done:
-                            continue
+                    missing = plan.missing(problem, place, known)
+                    rows = problem.rows(place[0]) if missing else None
+                    for model in missing:
                         if model not in workers:
                             python = pythons.get(model, pythons["now"])
                             workers[model] = processes.enter_context(Worker(plan, problem, model, python))
                         record = workers[model].record(rows, place[0])
                         with file.open("a") as lines:
-                            lines.write(record_lines({key: record}))
+                            lines.write(record_lines({plan.key(problem, model, place): record}))
                         result = f"{record.seconds['fit']:.3g} s" if record.ok else record.reason
                         bar.console.print(
                             f"{problem.name}, split {place[0]}, {model}: {result}", markup=False
@@ -104,6 +112,10 @@ class Worker:
     """A process that fits one model to one problem, after a small fit that does not count."""
 
     def __init__(self, plan: Plan, problem: Problem, model: str, python: Path) -> None:
+        if source_digest() != plan.now:
+            raise RuntimeError(
+                "isbor's source has changed since the start. Run again to compare what it is now."
+            )
         self._plan, self._problem, self._model = plan, problem, model
         alone = "-I" if model == "before" else "-P"  # with -I, no variable can lead it to another isbor
         names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -179,7 +191,6 @@ def errors(rows: Rows, classes: IntArray, proba: FloatArray) -> dict[str, float]
     }
 
 
-@cache
 def source_digest() -> str:
     """Return a digest of the present source of isbor, committed or not."""
     source = Path(isbor.__file__).parent

@@ -14,7 +14,7 @@ from benchmarks.problems import draw_grades
 from benchmarks.studies import SEVENTY
 from benchmarks.versions.problems import PROBLEMS, Rows
 from benchmarks.versions.report import peer_table, version_table
-from benchmarks.versions.running import Plan, errors
+from benchmarks.versions.running import Plan, Worker, errors
 from isbor import ISBOR
 from isbor.experiments import Record
 from isbor.metrics import log_loss
@@ -24,7 +24,9 @@ BY_NAME = {problem.name: problem for problem in PROBLEMS}
 
 
 def plan_of(*names, peers=(), repeats=1):
-    return Plan("0123456789abcdef", [BY_NAME[name] for name in names], peers, 2, repeats, 2)
+    return Plan(
+        "0123456789abcdef", "fedcba9876543210", [BY_NAME[name] for name in names], peers, 2, repeats, 2
+    )
 
 
 def made_up(plan, name, model, seconds, losses):
@@ -98,6 +100,25 @@ def test_peers_and_failures():
         ["bs", "LightGBM", "5.00", "4.0000", "1.0000", "2.0000"],
     ]
     assert not version_table(plan, known).rows
+
+
+def test_what_is_still_to_fit():
+    plan = plan_of("bs", peers=("LightGBM", "CatBoost"))
+    before, now, peer = (
+        made_up(plan, "bs", model, (1.0, 1.0), (1.0, 1.0)) for model in ("before", "now", "LightGBM")
+    )
+    problem, place = plan.problems[0], (0, 0)
+    assert plan.missing(problem, place, {}) == ["before", "now", "LightGBM", "CatBoost"]
+    assert plan.missing(problem, place, {**before, **peer}) == ["before", "now", "CatBoost"]  # side by side
+    assert plan.missing(problem, place, {**before, **now, **peer}) == ["CatBoost"]
+    other = replace(plan, now="another source")
+    assert other.missing(problem, place, {**before, **now, **peer}) == list(other.models)
+
+
+def test_a_source_that_changes_during_a_run_is_noticed():
+    plan = plan_of("bs")
+    with pytest.raises(RuntimeError, match="source has changed since the start. Run again"):
+        Worker(plan, plan.problems[0], "now", Path(sys.executable))
 
 
 def test_errors_of_probabilities_without_a_class():
