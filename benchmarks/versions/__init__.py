@@ -1,0 +1,1 @@
+"""The present version beside an earlier one: ``python -m benchmarks.versions``."""
