@@ -1,9 +1,10 @@
-"""Sparse Bayesian ordinal regression, with the API of scikit-learn."""
+"""Sparse Bayesian ordinal regression, with the API of scikit-learn.
 
-from isbor import datasets, metrics
-from isbor._core.trace import Step, StopReason
-from isbor.data.label_encoder import OrderedLabelEncoder
-from isbor.estimators import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR
+The public names are imported when they are first used, so that `import isbor` and the command line start at
+once.
+"""
+
+from typing import TYPE_CHECKING
 
 __all__ = [
     "GPOR",
@@ -20,3 +21,29 @@ __all__ = [
 ]
 
 __version__ = "0.1.0.dev0"
+
+if TYPE_CHECKING:
+    from isbor import datasets, metrics
+    from isbor._core.trace import Step, StopReason
+    from isbor.data.label_encoder import OrderedLabelEncoder
+    from isbor.estimators import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR
+else:
+    # Hidden from type checkers, which would take every name for one of the package.
+
+    def __getattr__(name):
+        from importlib import import_module
+
+        if name not in __all__:
+            raise AttributeError(f"module 'isbor' has no attribute {name!r}")
+        if name in ("datasets", "metrics"):
+            return import_module(f"isbor.{name}")  # which also makes it an attribute
+        homes = {
+            "OrderedLabelEncoder": "isbor.data.label_encoder",
+            "Step": "isbor._core.trace",
+            "StopReason": "isbor._core.trace",
+        }
+        value = globals()[name] = getattr(import_module(homes.get(name, "isbor.estimators")), name)
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

@@ -1,7 +1,8 @@
 """The command ``isbor``.
 
 A user's error gives one sentence on standard error and exit code 2, Ctrl-C one line and exit code 130. A bug
-keeps its traceback, so that it can be reported.
+keeps its traceback, so that it can be reported. A command imports what it needs when it runs, so that the
+help appears at once.
 """
 
 import io
@@ -18,7 +19,6 @@ import typer
 from rich.console import Console
 
 from isbor import __version__
-from isbor.demo import LEAST_ROWS, check_request, run_demo
 
 __all__ = ["app", "main"]
 
@@ -51,7 +51,7 @@ def _common(
 
 @app.command()
 def demo(
-    train: Annotated[int, typer.Option(help=f"Training rows, at least {LEAST_ROWS}.")] = 10_000,
+    train: Annotated[int, typer.Option(help="Training rows, at least 100.")] = 10_000,
     test: Annotated[int, typer.Option(help="Test rows.")] = 11_000,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     output: Annotated[
@@ -60,6 +60,8 @@ def demo(
     no_plot: Annotated[bool, typer.Option("--no-plot", help="Draw no figure.")] = False,
 ) -> None:
     """Compare ISBOR with two other models on the paper's synthetic data: a table and a figure in seconds."""
+    from isbor.demo import check_request, run_demo
+
     picture = None if no_plot else output
     try:
         check_request(train, test, seed=seed, output=picture)

@@ -102,7 +102,8 @@ class ISBOR(SparseClassifier):
         Called with each `isbor.Step` of the fit. If it raises an exception, the fit ends, and the estimator
         is left as it was.
     verbose : int, default=0
-        1 writes one line per pass to standard error, 2 one line per move.
+        1 shows the progress on standard error: in a terminal or notebook, one line that is kept up to date;
+        elsewhere, a line every second; then a summary. 2 writes one line per step, and the summary.
 
     Attributes
     ----------
@@ -247,7 +248,9 @@ class ISBOR(SparseClassifier):
         self.callback = callback
         self.verbose = verbose
 
-    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+    def _search(
+        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None, callback: Callback | None
+    ) -> SearchResult:
         self._check_combination()
         training = self._read_training(X, y, sample_weight)
         rows = training.rows
@@ -257,7 +260,6 @@ class ISBOR(SparseClassifier):
                 "because it stores a matrix of rows × rows. Use solver='gram', or fit a sample of the rows."
             )
         settings = self._settings(training.seed)
-        callback = self._progress()
         with Workers(self.n_jobs) as workers:
             selection, start = self._select(training, settings, workers, callback)
             results = fit_families(selection.families, training, settings, "fit", workers, callback, start)
@@ -265,6 +267,7 @@ class ISBOR(SparseClassifier):
             self._set_fitted(training, result, workers)
         self.selection_ = selection
         self.basis_ = selection.basis
+        return result
 
     def _check_combination(self) -> None:
         """Raise ValueError if a parameter would have no effect because of another."""

@@ -15,6 +15,7 @@ from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer
 from isbor.estimators.sparse import SparseClassifier
 from isbor.search.families.rbf import fit_rbf
+from isbor.search.result import SearchResult
 from isbor.search.settings import SearchSettings
 
 __all__ = ["SBOR"]
@@ -61,7 +62,8 @@ class SBOR(SparseClassifier):
         Called with each `isbor.Step` of the fit. If it raises an exception, the fit ends, and the estimator
         is left as it was.
     verbose : int, default=0
-        1 writes one line per update to standard error, 2 one line per deleted function as well.
+        1 shows the progress on standard error: in a terminal or notebook, one line that is kept up to date;
+        elsewhere, a line every second; then a summary. 2 writes one line per step, and the summary.
 
     Attributes
     ----------
@@ -118,7 +120,9 @@ class SBOR(SparseClassifier):
         self.callback = callback
         self.verbose = verbose
 
-    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+    def _search(
+        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None, callback: Callback | None
+    ) -> SearchResult:
         training = self._read_training(X, y, sample_weight)
         rows = training.rows
         if len(rows) > _MAX_ROWS:
@@ -140,5 +144,6 @@ class SBOR(SparseClassifier):
             seed=training.seed,
         )
         with Workers(self.n_jobs) as workers:
-            result = fit_rbf(training, settings, "fit", workers, self._progress())
+            result = fit_rbf(training, settings, "fit", workers, callback)
             self._set_fitted(training, result, workers)
+        return result

@@ -1,8 +1,9 @@
 """Base class of the sparse Bayesian estimators: fitted attributes and verbose output."""
 
-import sys
+from abc import abstractmethod
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from isbor._core.parallel import Workers
@@ -11,6 +12,7 @@ from isbor._core.types import FloatArray, IntArray
 from isbor._core.warnings import warn_user
 from isbor.data.training import TrainingSet
 from isbor.estimators.base import LatentClassifier, thresholds_of_all_levels
+from isbor.estimators.progress import Progress
 from isbor.inspection import feature_relevance
 from isbor.prediction.ensemble import Ensemble
 from isbor.search.result import SearchResult
@@ -22,7 +24,11 @@ _ROUNDING = 1e-24  # a relative variance below this is a rounding error
 
 
 class SparseClassifier(LatentClassifier):
-    """Base class of the sparse Bayesian estimators."""
+    """Base class of the sparse Bayesian estimators.
+
+    A subclass implements `_search`, which reads the training data, searches for the model and hands it to
+    `_set_fitted`.
+    """
 
     callback: Callback | None
     verbose: int
@@ -49,6 +55,26 @@ class SparseClassifier(LatentClassifier):
     def feature_importances_(self) -> FloatArray:
         """The same as `feature_relevance_`, under the name that scikit-learn's feature selection uses."""
         return self.feature_relevance_
+
+    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        if self.verbose:
+            name = type(self).__name__
+            with Progress(name, every_step=self.verbose > 1, callback=self.callback) as progress:
+                families = self._search(X, y, sample_weight, progress).families
+                progress.summary = (
+                    f"{' + '.join(families)}, {self.n_relevance_} functions, "
+                    f"log evidence {self.log_evidence_:.1f}"
+                )
+        else:
+            self._search(X, y, sample_weight, self.callback)
+        if self.stop_reason_ is StopReason.MAX_ITER:
+            warn_user(str(self.stop_reason_), ConvergenceWarning)
+
+    @abstractmethod
+    def _search(
+        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None, callback: Callback | None
+    ) -> SearchResult:
+        """Fit the model, and return how it was found."""
 
     def _set_fitted(self, training: TrainingSet, result: SearchResult, workers: Workers) -> None:
         """Set the fitted attributes."""
@@ -79,17 +105,3 @@ class SparseClassifier(LatentClassifier):
         self.trace_ = result.steps
         self.width_trials_ = result.width_trials
         self.stop_reason_ = result.stop_reason
-        if self.stop_reason_ is StopReason.MAX_ITER:
-            warn_user(str(self.stop_reason_), ConvergenceWarning)
-
-    def _progress(self) -> Callback | None:
-        if not self.verbose:
-            return self.callback
-
-        def report(step: Step) -> None:
-            if step.kind == "mode" or self.verbose > 1:
-                sys.stderr.write(f"[{type(self).__name__}] {step}\n")
-            if self.callback is not None:
-                self.callback(step)
-
-        return report
