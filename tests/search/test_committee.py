@@ -11,11 +11,12 @@ from isbor import ISBOR
 from isbor._core.parallel import Workers
 from isbor.data.rows import canonical_rows
 from isbor.search.adaptive.committee import search_committee
-from isbor.search.adaptive.search import AdaptiveSettings
+from isbor.search.adaptive.proposals import Proposals
+from isbor.search.adaptive.search import AdaptiveSettings, search_functions
 from isbor.search.recorder import Recorder
 from tests.problems import noisy_rows
 
-N_ROWS = 4000  # the fewest that are searched in parallel
+N_ROWS = 2600  # so many are searched in parallel
 
 
 @pytest.fixture(scope="module")
@@ -82,10 +83,13 @@ def test_the_others_stop_where_they_are(table, happens, error):
         began.set()
         assert stopped[0].wait(60)
 
+    def member(k, workers, recorder):
+        proposals = Proposals(np.random.default_rng(k), np.arange(2), np.ones(2))
+        return search_functions(rows, proposals, AdaptiveSettings(), workers, recorder)
+
     recorders = [Recorder("fit", rows.source, callback) for callback in (first, others, others)]
-    seeds = np.random.SeedSequence(0).spawn(3)
     with Workers(2) as workers, pytest.raises(error):
-        search_committee(rows, np.arange(2), AdaptiveSettings(), seeds, recorders, workers)
+        search_committee(member, recorders, workers, parallel=True)
     assert [len(recorder.steps) for recorder in recorders[:2]] == [1, 1]
     # A thread may have taken the third up before it was cancelled, for no more than one step.
     assert len(recorders[2].steps) <= 1

@@ -40,7 +40,7 @@ def test_gains_are_those_of_additions(problem):
     weights = np.append(model.mode.weights, np.zeros(len(fresh)))
     with Workers(1) as workers:
         expansion = expand(rows, streamed(rows, everything), weights, model.mode.thresholds, workers)
-        gains = Gains.of(rows, len(rows), model, workers).values(fresh, workers)
+        gains = Gains.of(rows, model, workers).values(fresh, workers)
     state = weight_posterior(gram_model(expansion), np.arange(len(model)), model.mode.alpha)
     ratio = (state.quality**2 / state.sparsity)[len(model) :]
     expected = np.where(ratio > 1, 0.5 * (ratio - 1 - np.log(np.maximum(ratio, 1))), 0.5 * (ratio - 1))
@@ -52,7 +52,7 @@ def test_gains_are_those_of_additions(problem):
 def test_slopes_of_gains(problem):
     rows, model, fresh = problem
     with Workers(1) as workers:
-        gains = Gains.of(rows, len(rows), model, workers)
+        gains = Gains.of(rows, model, workers)
         gains = replace(gains, **{name: getattr(gains, name).astype(float) for name in gains.__slots__})
         value, by_centre, by_metric = gains.slopes(fresh, workers)
         h = 3e-3  # parts of the gains are in single precision
@@ -68,7 +68,7 @@ def test_slopes_of_gains(problem):
 def test_climbing_raises_the_gains_and_keeps_features(problem):
     rows, model, fresh = problem
     with Workers(1) as workers:
-        gains = Gains.of(rows, len(rows), model, workers)
+        gains = Gains.of(rows, model, workers)
         nothing = fresh.take(slice(0))
         plain, climbed = (
             best_candidates(fresh, nothing, gains, size_prior=2.0, keep=10, n_steps=n_steps, workers=workers)
@@ -86,7 +86,7 @@ def test_the_best_direction_is_that_of_the_straight_line_that_gains_most(problem
     random = np.random.default_rng(3)
     proposals = Proposals(random, np.arange(d), np.ones(d))
     with Workers(1) as workers:
-        directions = Directions.of(Gains.of(rows, len(rows), model, workers))
+        directions = Directions.of(Gains.of(rows, model, workers))
         best = directions.best(np.ones((1, d), dtype=bool))
         others = np.vstack([best, np.eye(d), random.normal(size=(50, d))])
         lines = replace(
@@ -94,7 +94,7 @@ def test_the_best_direction_is_that_of_the_straight_line_that_gains_most(problem
             metric=0.01 * others,  # gentle: straight over all rows
             ramp=np.ones(len(others), dtype=bool),
         )
-        gains = Gains.of(rows, len(rows), model, workers).values(lines, workers)
+        gains = Gains.of(rows, model, workers).values(lines, workers)
     # The ridge takes a little; the strength of a single column is its Q²/S.
     assert gains[0] > gains[1:].max() - 0.1
     x = directions.strength
@@ -107,6 +107,6 @@ def test_oblique_ramps_use_the_columns_of_their_features(problem):
     d = rows.X.shape[1]
     proposals = Proposals(np.random.default_rng(4), np.arange(d), np.ones(d))
     with Workers(1) as workers:
-        ramps = proposals.oblique(rows, 40, Directions.of(Gains.of(rows, len(rows), model, workers)))
+        ramps = proposals.oblique(rows, 40, Directions.of(Gains.of(rows, model, workers)))
     assert ramps.ramp.all()
     assert set(np.count_nonzero(ramps.metric, axis=1)) == {min(size, d) for size in (3, 6)}

@@ -190,7 +190,8 @@ class _Model:
         effect = (np.abs(self.at.weights) / self.deviation * self.slope)[:, None]
         by_scale = effect * np.where(ramp, self.reach, self.reach**2)
         self.rate.scale[:] = (self.scaling != 0.0) / np.maximum(1.0, by_scale)
-        self.rate.shift[:] = (self.moving != 0.0) / np.maximum(1.0, effect * self.reach)
+        movable = np.where(ramp, np.arange(self.moving.shape[1]) == 0, self.moving != 0.0)
+        self.rate.shift[:] = movable / np.maximum(1.0, effect * self.reach)
 
     def _placed(self) -> tuple[SingleArray, SingleArray]:
         """Return the present centres and metric, (m, d) each."""

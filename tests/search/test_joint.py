@@ -1,0 +1,103 @@
+"""The joint search: it finds what is there, keeps to its limits, and depends on the rows alone."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import ndtr
+
+from isbor import ISBOR
+from isbor._core.parallel import Workers
+from isbor.metrics import log_loss
+from isbor.search.adaptive.joint import JointSettings, search_jointly
+from isbor.search.adaptive.proposals import Proposals
+from isbor.search.families.mixed import _JOINT_ROWS
+from isbor.search.recorder import Recorder
+from tests.problems import small_rows
+
+N_ROWS = _JOINT_ROWS + 100
+THRESHOLDS = np.array([-0.5, 0.5, 1.5])
+
+
+def local_score(X):
+    """A narrow hill and a narrow valley of two features, and a step of a third."""
+    hill = np.exp(-8 * ((X[:, 0] - 0.8) ** 2 + (X[:, 1] - 0.5) ** 2))
+    valley = np.exp(-8 * ((X[:, 0] + 0.7) ** 2 + (X[:, 1] + 0.6) ** 2))
+    return 3.0 * hill - 3.0 * valley + np.tanh(5 * X[:, 2])
+
+
+def local_rows(n, seed):
+    """Rows whose noise varies along the third feature, their labels, and the true probabilities."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    scale = 0.4 * np.exp(0.5 * np.tanh(5 * X[:, 2]))
+    y = np.digitize(local_score(X) + scale * rng.normal(size=n), THRESHOLDS)
+    below = ndtr((THRESHOLDS - local_score(X)[:, None]) / scale[:, None])
+    return X, y, np.diff(below, axis=1, prepend=0.0, append=1.0)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return local_rows(N_ROWS, seed=0)[:2]
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    return ISBOR(basis="mixed", n_members=2).fit(*table)
+
+
+def test_it_comes_close_to_a_truth_of_narrow_functions(fitted):
+    X, y, truth = local_rows(4000, seed=1)
+    labels = [0, 1, 2, 3]
+    best = log_loss(y, truth, labels=labels)
+    assert log_loss(y, fitted.predict_proba(X), labels=labels) < best + 0.06  # class frequencies: + 0.6
+    assert {step.kind for step in fitted.trace_} >= {"training", "delete", "noise", "mode"}
+    # The noise grows by a factor e along the third feature.
+    ends = np.zeros((2, 5))
+    ends[:, 2] = -1.5, 1.5
+    low, high = fitted.noise_scale(ends)
+    assert 1.5 < high / low < 5.0
+    assert fitted.feature_relevance_[3:].sum() < 0.05
+
+
+def test_weights_are_repetitions_in_any_order(table):
+    X, y = table
+    weight = np.random.default_rng(1).integers(1, 4, len(y))
+    repeated = np.random.default_rng(2).permutation(np.repeat(np.arange(len(y)), weight))
+    model = ISBOR(basis="mixed", n_members=1, max_vectors=20)
+    weighted = model.fit(X, y, sample_weight=weight).predict_proba(X[:200])
+    assert_array_equal(model.fit(X[repeated], y[repeated]).predict_proba(X[:200]), weighted)
+
+
+def test_limits_and_constant_noise(table):
+    X, y = table
+    model = ISBOR(basis="mixed", n_members=2, max_vectors=17, noise="constant").fit(X, y)
+    assert model.n_relevance_ <= 17
+    assert_allclose(model.noise_scale(X[:10]), model.sigma_)
+    assert "noise" not in {step.kind for step in model.trace_}
+
+
+def test_with_very_many_rows_the_model_is_refitted_to_all():
+    rows = small_rows(n=3000)
+    recorder = Recorder("fit", rows.source)
+    with Workers(2) as workers:
+        proposals = Proposals(np.random.default_rng(0), np.arange(2), np.ones(2))
+        model = search_jointly(rows, proposals, JointSettings(max_rows=1000), workers, recorder)
+    assert model.n_rows == 3000
+    assert {step.n_rows for step in recorder.steps} == {1000, 3000}
+
+
+def test_siblings_have_the_features_of_their_parents_on_other_rows():
+    rows = small_rows(n=300, d=6)
+    proposals = Proposals(np.random.default_rng(0), np.arange(6), np.ones(6))
+    parents = proposals.fresh(rows, 5)
+    siblings = proposals.siblings(rows, parents, 400)
+    patterns = {tuple(used) for used in parents.metric != 0}
+    assert {tuple(used) for used in siblings.metric != 0} == patterns
+    assert_array_equal(siblings.centres, rows.X[siblings.origin])
+    assert len(np.unique(siblings.origin)) > 150
+    assert len(proposals.siblings(rows, parents.take(slice(0)), 10)) == 0
+    # Scales are within a few octaves of a parent's; slopes of ramps keep their signs.
+    for ramp in (True, False):
+        own = parents.metric[parents.ramp == ramp]
+        signs = {tuple(np.sign(metric)) for metric in own}
+        assert {tuple(np.sign(metric)) for metric in siblings.metric[siblings.ramp == ramp]} <= signs
