@@ -13,7 +13,8 @@ from isbor.model.basis import column_costs, monomials
 from isbor.model.likelihood import edges, ordinal_probit
 from isbor.search.adaptive import training
 from isbor.search.adaptive.proposals import Proposals
-from isbor.search.adaptive.training import Trainable, train_jointly
+from isbor.search.adaptive.training import Parameters, Trainable, train_jointly
+from isbor.search.adaptive.training_steps import _densities, _exp, gradient, set_rates
 from tests.problems import small_rows
 
 
@@ -30,24 +31,28 @@ def trainable(rows, m=12, *, varying_noise=True, seed=0):
     )
 
 
-def log_posterior(rows, model):
+def log_posterior(rows, parameters):
     """Return the log posterior per row of a model in training, in double precision."""
-    found = model.result()
-    phi = found.functions.at(monomials(rows.X)).T - model.offset.astype(float)
+    found, layout = parameters.result(), parameters.layout
+    phi = found.functions.at(monomials(rows.X)).T - layout.offset.astype(float)
     scale = 1.0 if found.noise_weights is None else noise_scale_of(phi, found.noise_weights)
     edge = edges(found.thresholds)
     at = ordinal_probit(phi @ found.weights, edge[rows.y], edge[rows.y + 1], scale=scale)
-    deviation = model.deviation.astype(float)
+    deviation = layout.deviation.astype(float)
     penalty = training._WEIGHT_PRECISION * np.sum((deviation * found.weights) ** 2)
     if found.noise_weights is not None:
         penalty += training._NOISE_PRECISION * np.sum((deviation * found.noise_weights) ** 2)
     return (rows.weight @ at.log_p - 0.5 * penalty) / rows.weight.sum()
 
 
-def everything(rows):
-    """Return all rows as one batch."""
-    powers = np.ascontiguousarray(monomials(rows.X).T, dtype=np.float32)
-    return powers, rows.y, (rows.weight / rows.weight.sum()).astype(np.float32)
+def gradient_of(rows, parameters, chosen=slice(None)):
+    """Return the compiled gradient, from some rows."""
+    X = np.ascontiguousarray(rows.X[chosen].T, dtype=np.float32)
+    y, weight = rows.y[chosen], rows.weight[chosen]
+    share = (weight / len(y) / rows.weight.mean()).astype(np.float32)
+    by = np.zeros_like(parameters.vector)
+    gradient(parameters.layout, parameters.vector, X, y, share, by)
+    return by
 
 
 def rows_with_a_column_of_two_values(n=150):
@@ -62,53 +67,69 @@ def rows_with_a_column_of_two_values(n=150):
 def test_gradient(varying_noise):
     rows = rows_with_a_column_of_two_values()
     start = trainable(rows, varying_noise=varying_noise)
-    assert start.functions.ramp.any() and not start.functions.ramp.all()
-    model = training._Model.of(rows, start)
-    model.set_rates()
-    rng = np.random.default_rng(1)
-    assert_array_equal((model.rate.shift > 0)[start.functions.ramp].sum(axis=1), 1)  # one shift a ramp
-    model.at.vector[:] += 0.1 * rng.normal(size=len(model.at.vector)) * (model.rate.vector > 0)
-    model.set_gradient(*everything(rows))
-    for name in ("scale", "shift", "weights", "noise_weights", "thresholds"):
-        at, by = getattr(model.at, name).reshape(-1), getattr(model.by, name).reshape(-1)
-        rate = getattr(model.rate, name).reshape(-1)
-        expected = np.zeros(len(at))
-        for k in np.flatnonzero(rate > 0):
-            here, values, places = at[k], [], []
-            for step in (1e-2, -1e-2, 5e-3, -5e-3):
-                at[k] = here + np.float32(step)
-                places.append(float(at[k]))
-                values.append(log_posterior(rows, model))
-            at[k] = here
-            coarse = (values[0] - values[1]) / (places[0] - places[1])
-            fine = (values[2] - values[3]) / (places[2] - places[3])
-            expected[k] = (4 * fine - coarse) / 3
-        assert_allclose(np.where(rate > 0, by, 0.0), expected, rtol=1e-3, atol=2e-6, err_msg=name)
+    ramp = start.functions.ramp
+    assert ramp.any() and not ramp.all()
+    parameters = Parameters.of(rows, start)
+    vector, n = parameters.vector, len(parameters.layout.column)
+    set_rates(parameters.layout, vector, parameters.rate)
+    free = parameters.rate > 0
+    moved = np.add.reduceat(free[n : 2 * n], parameters.layout.first[:-1])
+    assert_array_equal(moved[ramp], 1)  # a ramp has one shift
+    if not varying_noise:
+        free[2 * n + len(ramp) : 2 * n + 2 * len(ramp)] = False
+    vector += 0.1 * np.random.default_rng(1).normal(size=len(vector)) * free
+    expected = np.zeros(len(vector))
+    for k in np.flatnonzero(free):
+        here, values, places = vector[k], [], []
+        for step in (1e-2, -1e-2, 5e-3, -5e-3):
+            vector[k] = here + np.float32(step)
+            places.append(float(vector[k]))
+            values.append(log_posterior(rows, parameters))
+        vector[k] = here
+        coarse = (values[0] - values[1]) / (places[0] - places[1])
+        fine = (values[2] - values[3]) / (places[2] - places[3])
+        expected[k] = (4 * fine - coarse) / 3
+    found = gradient_of(rows, parameters)
+    assert_allclose(np.where(free, found, 0.0), expected, rtol=1e-3, atol=2e-6)
+    assert (np.abs(expected) > 1e-3).sum() > 20
 
 
-def test_a_batch_of_all_rows_has_the_gradient_of_all_and_batches_have_it_on_average():
+def test_batches_have_the_gradient_of_all_rows_on_average():
     rows = small_rows(n=600)
-    model = training._Model.of(rows, trainable(rows))
-    model.set_gradient(*everything(rows))
-    expected = model.by.weights.copy()
-    batches = training._Batches(rows, np.random.default_rng(0))
-    seen, total = [], np.zeros(len(expected))
-    for _ in range(400):
-        powers, y, share = batches.draw()
-        seen.append(len(y))
-        model.set_gradient(powers, y, share)
-        total += model.by.weights
-    assert set(seen) == {training._BATCH}
-    spread = np.abs(expected).max()
-    assert_allclose(total / 400, expected, atol=0.05 * spread)
+    parameters = Parameters.of(rows, trainable(rows))
+    expected = gradient_of(rows, parameters)
+    batches = training._draw_batches(600, 400, np.random.default_rng(0))
+    assert batches.shape == (400, 256)
+    assert all(len(np.unique(batches[k : k + 2])) == 512 for k in range(0, 400, 2))  # no row comes twice
+    mean = np.mean([gradient_of(rows, parameters, chosen) for chosen in batches], axis=0)
+    assert_allclose(mean, expected, atol=0.03 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("low", [-np.inf, -60.0, -9.0, -1.0, 0.0, 0.3, 3.9, 4.1, 12.0, 45.0])
+@pytest.mark.parametrize("gap", [1e-4, 0.05, 1.0, 7.0, 80.0, np.inf])
+def test_densities_are_those_of_the_likelihood(low, gap):
+    high = 1.5 if low == -np.inf else low + gap
+    if low == -np.inf and gap != 1.0:
+        pytest.skip("one half-line is enough")
+    at = ordinal_probit(np.zeros(1), np.array([low]), np.array([high]))
+    assert_allclose(_densities(low, high), [at.lower[0], at.upper[0]], rtol=1e-8, atol=1e-15)
+    assert_allclose(_densities(-high, -low), [at.upper[0], at.lower[0]], rtol=1e-8, atol=1e-15)
+
+
+def test_exponential():
+    x = np.linspace(-100.0, 0.0, 4001).astype(np.float32)
+    power = np.empty_like(x)
+    found = x.copy()
+    _exp(found, power.view(np.int32), power)
+    assert_allclose(found, np.exp(np.maximum(x, -87.0).astype(float)), rtol=4e-7)
 
 
 def test_training_raises_the_log_posterior_and_is_repeatable():
     rows = small_rows(n=1000)
     start = trainable(rows, m=20)
-    before = log_posterior(rows, training._Model.of(rows, start))
+    before = log_posterior(rows, Parameters.of(rows, start))
     found = [train_jointly(rows, start, 200, 0.03, np.random.default_rng(5)) for _ in range(2)]
-    after = log_posterior(rows, training._Model.of(rows, found[0]))
+    after = log_posterior(rows, Parameters.of(rows, found[0]))
     assert after > before + 0.2
     assert_array_equal(found[0].functions.centres, found[1].functions.centres)
     assert_array_equal(found[0].weights, found[1].weights)
