@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from isbor._core.parallel import Workers
 from isbor.data.training import read_training
@@ -101,11 +101,6 @@ def test_weights_are_as_probable_in_the_average_as_in_their_models(results, aver
     assert_allclose(average.model.alpha * average.model.coef**2, expected, rtol=1e-9)
     evidences = [np.mean([part.log_evidence for part in result.model.models]) for result in results]
     assert_allclose(average.model.log_evidence, np.mean(evidences))
-
-
-def test_a_model_of_some_rows_tells_their_numbers_in_the_whole(results):
-    model, rows = results[0].model, 1000 + np.arange(150)[::-1]
-    assert_array_equal(model.renumbered(rows).functions.origin, 1149 - model.functions.origin)
 
 
 def test_the_unit_of_a_score_does_not_matter(training, results):

@@ -261,8 +261,8 @@ class ISBOR(SparseClassifier):
             )
         settings = self._settings(training.seed)
         with Workers(self.n_jobs) as workers:
-            selection, start = self._select(training, settings, workers, callback)
-            results = fit_families(selection.families, training, settings, "fit", workers, callback, start)
+            selection = self._select(training, settings, workers, callback)
+            results = fit_families(selection.families, training, settings, "fit", workers, callback)
             result = SearchResult.average(list(results.values()), rows, workers)
             self._set_fitted(training, result, workers)
         self.selection_ = selection
@@ -290,17 +290,17 @@ class ISBOR(SparseClassifier):
 
     def _select(
         self, training: TrainingSet, settings: SearchSettings, workers: Workers, callback: Callback | None
-    ) -> tuple[Selection, SearchResult | None]:
-        """Return the basis family, as set by parameters or the best one, and a result to start from."""
+    ) -> Selection:
+        """Return the basis family, as set by parameters or the best one."""
         if self.basis != "auto":
             family: Family = "mixed" if self.basis == "mixed" else "ard" if self.metric == "ard" else "rbf"
-            return Selection((family,), (), f"set by basis={self.basis!r}."), None
+            return Selection((family,), (), f"set by basis={self.basis!r}.")
         if self.metric == "ard":
-            return Selection(("ard",), (), "set by metric='ard'."), None
+            return Selection(("ard",), (), "set by metric='ard'.")
         if self.gamma != "evidence":
-            return Selection(("rbf",), (), f"set by gamma={self.gamma!r}."), None
+            return Selection(("rbf",), (), f"set by gamma={self.gamma!r}.")
         if self.solver == "sequential":
-            return Selection(("rbf",), (), "set by solver='sequential'."), None
+            return Selection(("rbf",), (), "set by solver='sequential'.")
         return select_families(training, settings, workers, callback)
 
     def _settings(self, seed: int) -> SearchSettings:

@@ -36,7 +36,7 @@ class SVOR(BatchKernelClassifier[MarginSolution]):
     order at the optimum. With explicit constraints, a row has constraints only for the thresholds adjacent to
     its class, and :math:`b_1 \le \dots \le b_{r-1}` is a further constraint.
 
-    The dual is solved by sequential minimal optimisation, compiled by Numba (``pip install "isbor[svm]"``).
+    The dual is solved by sequential minimal optimisation, compiled by Numba when it is first used.
     The first fit after an installation takes about ten seconds to compile; the result is cached. The time
     grows between the square and the cube of the number of rows; the memory is that of the cache.
 
@@ -165,12 +165,8 @@ class SVOR(BatchKernelClassifier[MarginSolution]):
         self.probability = probability
 
     def _solve(self, rows: TrainingRows, kernel: Kernel) -> MarginSolution:
-        try:
-            from isbor.kernel.smo import solve_margins
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                'SVOR needs Numba, which is not installed: pip install "isbor[svm]".', name=error.name
-            ) from None
+        from isbor.kernel.smo import solve_margins  # loads Numba
+
         solution = solve_margins(
             margin_problem(rows.y, self.C * rows.weight, self.constraints),
             kernel,

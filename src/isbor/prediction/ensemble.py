@@ -23,7 +23,7 @@ from typing import Self
 import numpy as np
 
 from isbor._core.parallel import Workers, row_blocks
-from isbor._core.types import FloatArray, IntArray
+from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.data.warps import Preparation
 from isbor.inference.sparse import SparseModel
@@ -132,14 +132,6 @@ class Ensemble:
         share = rows.weight / rows.weight.sum()
         mean = float(share @ score)
         return mean, float(share @ (score - mean) ** 2)
-
-    def renumbered(self, rows: IntArray) -> Self:
-        """Return an ensemble fitted to a subset `rows` of the training rows, with origins in all rows."""
-        models = [
-            replace(model, functions=replace(model.functions, origin=rows[model.functions.origin]))
-            for model in self.models
-        ]
-        return replace(self, models=tuple(models))
 
     def _latent(self, prepared: FloatArray) -> Latent:
         parts = [model.latent(prepared, scale) for model, _, scale in self._parts()]

@@ -26,7 +26,7 @@ from isbor.data.training import TrainingSet
 from isbor.prediction.ensemble import Ensemble
 from isbor.prediction.probabilities import log_class_probabilities
 from isbor.search.families.catalogue import FAMILIES, fit_families
-from isbor.search.result import Family, SearchResult
+from isbor.search.result import Family
 from isbor.search.settings import SearchSettings
 
 __all__ = ["FamilyTrial", "Selection", "select_families"]
@@ -102,25 +102,25 @@ def _name(families: Sequence[Family]) -> str:
 
 def select_families(
     training: TrainingSet, settings: SearchSettings, workers: Workers, callback: Callback | None
-) -> tuple[Selection, SearchResult | None]:
+) -> Selection:
     """Select the family, or average of families, with the best validation log score.
 
-    Returns the selection and, if rows are many, the winner's fit to a sample as a start for the final fit.
     Averages are compared only in cross-validation, and only if the number of functions is not limited.
     """
     rows = training.rows
     n = len(rows)
     if n < _MIN_ROWS:
-        return _simplest(f"{n} distinct rows are too few to compare families"), None
+        return _simplest(f"{n} distinct rows are too few to compare families")
     if len(np.unique(rows.y[_in_large_classes(rows.y)])) < 2:
-        return _simplest(f"fewer than two classes have {_MIN_ROWS_OF_CLASS} rows"), None
+        return _simplest(f"fewer than two classes have {_MIN_ROWS_OF_CLASS} rows")
     parts = list(_folds(rows) if n <= _FOLDED_ROWS else _one_part(rows))
-    members = 2 if settings.n_members is None else settings.n_members
+    # One member is enough to tell that one family is clearly worse; the fit itself follows.
+    automatic = 2 if len(parts) > 1 else 1
+    members = automatic if settings.n_members is None else settings.n_members
     quick = replace(settings, patience=0, n_members=members, preliminary=True)
     families = [family for family in FAMILIES if _is_tried(family, rows)]
     max_size = len(FAMILIES) if len(parts) > 1 and settings.max_vectors == np.inf else 1
     found: _Found = {}
-    results: dict[Family, SearchResult] = {}
     for part in parts:
         of_part = replace(training, rows=replace(rows.take(part.train), weight=part.train_weight))
         test = of_part.with_unseen_categories(replace(rows.take(part.test), weight=part.test_weight))
@@ -129,11 +129,7 @@ def select_families(
             model = Ensemble.of_families([results[family].model for family in some], of_part.rows, workers)
             found.setdefault(some, []).append(_validate(model, test))
         families = _remaining(families, found)
-    selection = _select(found, len(parts))
-    if len(parts) > 1:
-        return selection, None
-    winner = results[selection.families[0]]
-    return selection, replace(winner, model=winner.model.renumbered(parts[0].train))
+    return _select(found, len(parts))
 
 
 def _simplest(why: str) -> Selection:

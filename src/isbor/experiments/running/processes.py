@@ -44,7 +44,7 @@ _THREAD_VARIABLES = (
 )
 _GIGABYTE = 1e9
 _SECONDS_BETWEEN_LOOKS = 1.0  # at the children of a job: listing all processes is slow
-_COMPILED = "isbor:SVOR"
+_COMPILED = {"isbor:ISBOR", "isbor:SVOR"}
 _SERVER_IS_DEAD = 255  # exit code of a process whose server was killed
 
 
@@ -69,7 +69,7 @@ def process_context(models: Iterable[Model]) -> "ForkServerContext | SpawnContex
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     loaded = ["__main__", "isbor.experiments.running.worker"]
-    if any(_COMPILED in (model.estimator, model.searched_by) for model in models):
+    if any({model.estimator, model.searched_by} & _COMPILED for model in models):
         loaded.append("isbor.experiments.running.compiled")
     context.set_forkserver_preload(loaded)
     return context

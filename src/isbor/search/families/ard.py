@@ -33,25 +33,25 @@ def fit_ard(
     stage: Stage,
     workers: Workers,
     callback: Callback | None,
-    start: SearchResult | None = None,
+    simplest: SearchResult | None = None,
 ) -> SearchResult:
     """Learn the scales on a sample, starting from one width, and select functions with that metric.
 
-    `start` is a result of the family "rbf" for all rows.
+    `simplest` is a result of the family "rbf" for the same rows.
     """
     rows = training.rows
     earlier: tuple[Step, ...] = ()
     n_passes = 0
-    if start is None:
+    if simplest is None:
         quick = replace(settings, patience=0, max_vectors=np.inf)
-        start = fit_rbf(training, quick, stage, workers, callback)
-        earlier, n_passes = start.steps, start.n_passes
-    dictionary = RowDictionary(rows, float(np.asarray(start.gamma)))
+        simplest = fit_rbf(training, quick, stage, workers, callback)
+        earlier, n_passes = simplest.steps, simplest.n_passes
+    dictionary = RowDictionary(rows, float(np.asarray(simplest.gamma)))
     for_solver = settings.for_solver(rows)
     sample = rows.head(rows.prefix_size(_SCALE_ROWS))
     on_sample = replace(for_solver, first_rows=len(sample), patience=0, max_vectors=np.inf)
     recorder = Recorder(stage, rows.source, callback, earlier)
-    model = refit(sample, dictionary, start.model.models[0], workers)
+    model = refit(sample, dictionary, simplest.model.models[0], workers)
     for _ in range(_SCALE_ROUNDS):
         before = model.objective(settings.size_prior)
         model, _ = solve_gram(sample, dictionary, model, on_sample, workers, recorder)
@@ -70,6 +70,6 @@ def fit_ard(
         metric,
         recorder.all_steps,
         n_passes + recorder.passes,
-        start.width_trials,
+        simplest.width_trials,
         reason,
     )

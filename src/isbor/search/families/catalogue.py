@@ -36,9 +36,9 @@ class FitFamily(Protocol):
         stage: Stage,
         workers: Workers,
         callback: Callback | None,
-        start: SearchResult | None = None,
+        simplest: SearchResult | None = None,
     ) -> SearchResult:
-        """Return the fitted model. Each family documents what it accepts as `start`."""
+        """Return the fitted model. `simplest` is a result of "rbf" for the same rows, to start from."""
 
 
 FAMILIES: dict[Family, FitFamily] = {"rbf": fit_rbf, "ard": fit_ard, "mixed": fit_mixed}
@@ -51,15 +51,13 @@ def fit_families(
     stage: Stage,
     workers: Workers,
     callback: Callback | None,
-    start: SearchResult | None = None,
 ) -> dict[Family, SearchResult]:
     """Fit one model of each of the `families` to a training set, the simplest first.
 
-    "ard" starts from the result of "rbf", if that is among the families. `start` may be given for a single
-    family: its result on a subset of the rows.
+    "ard" starts from the result of "rbf", if that is among the families.
     """
     results: dict[Family, SearchResult] = {}
     for family in families:
-        begin = results.get("rbf") if family == "ard" else start
-        results[family] = FAMILIES[family](training, settings, stage, workers, callback, begin)
+        simplest = results.get("rbf")
+        results[family] = FAMILIES[family](training, settings, stage, workers, callback, simplest)
     return results

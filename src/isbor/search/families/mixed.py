@@ -1,17 +1,20 @@
 """The basis family "mixed": functions with their own centres and metrics, averaged over searches."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Stage
+from isbor._core.types import IntArray
+from isbor.data.rows import TrainingRows
 from isbor.data.training import TrainingSet
 from isbor.data.warps import prepare
 from isbor.inference.sparse import SparseModel
 from isbor.model.basis import column_costs
 from isbor.prediction.ensemble import Ensemble
-from isbor.search.adaptive.committee import Member, search_committee
+from isbor.search.adaptive.committee import search_committee
 from isbor.search.adaptive.joint import JointSettings, search_jointly
 from isbor.search.adaptive.proposals import Proposals
 from isbor.search.adaptive.search import AdaptiveSettings, search_functions
@@ -40,68 +43,89 @@ def fit_mixed(
     stage: Stage,
     workers: Workers,
     callback: Callback | None,
-    start: SearchResult | None = None,
+    simplest: SearchResult | None = None,
 ) -> SearchResult:
-    """Fit several models by separate searches and average them.
-
-    `start` is ignored: a result for a subset of the rows is not worth more than random functions.
-    """
+    """Fit several models by separate searches and average them; `simplest` is ignored."""
     rows, preparation = prepare(training.rows, training.scaling, ~training.encoding.categorical)
-    feature, costs = training.feature[preparation.source], column_costs(rows)
-    jointly = len(rows) > _JOINT_ROWS
     n_members = 2 if settings.n_members is None else settings.n_members
     if settings.max_vectors < np.inf:
         n_members = max(1, min(n_members, int(settings.max_vectors // _MIN_MEMBER_VECTORS)))
     max_vectors = _MAX_FUNCTIONS if settings.has_automatic_size else settings.max_vectors
     each = max_vectors // n_members if max_vectors < np.inf else np.inf
-    seeds = np.random.SeedSequence(2 * settings.seed).spawn(max(2 * n_members, _MAX_MEMBERS))
-    recorders: list[Recorder] = []
-
-    def search(
-        numbers: range, n_rounds: int, max_vectors: float = each, starts: Sequence[SparseModel] = ()
-    ) -> list[SparseModel]:
-        begun = [Recorder(stage, rows.source, callback, runs=k) for k in numbers]
-        recorders.extend(begun)
-        return search_committee(
-            member(numbers, n_rounds, max_vectors, starts), begun, workers, parallel=jointly
-        )
-
-    def member(numbers: range, n_rounds: int, max_vectors: float, starts: Sequence[SparseModel]) -> Member:
-        def found(k: int, workers: Workers, recorder: Recorder) -> SparseModel:
-            proposals = Proposals(np.random.default_rng(seeds[numbers[k]]), feature, costs)
-            if jointly:
-                joint = JointSettings(settings.size_prior, max_vectors, settings.varying_noise)
-                return search_jointly(rows, proposals, joint, workers, recorder)
-            adaptive = AdaptiveSettings(
-                size_prior=settings.size_prior,
-                max_vectors=max_vectors,
-                max_rounds=n_rounds,
-                varying_noise=settings.varying_noise,
-            )
-            start = starts[k] if starts else None
-            return search_functions(rows, proposals, adaptive, workers, recorder, start)
-
-        return found
-
     may_grow = settings.has_automatic_size and not settings.preliminary
     n_rounds = AdaptiveSettings().max_rounds
     first_rounds = _FIRST_ROUNDS if may_grow or settings.preliminary else n_rounds
-    models = search(range(n_members), first_rounds)
-    n_total = (
-        _committee_size(models, _MAX_FUNCTIONS if jointly else _FEW_FUNCTIONS) if may_grow else n_members
-    )
+    jointly = len(rows) > _JOINT_ROWS
+    searches = _Searches(rows, training.feature[preparation.source], settings, stage, workers, callback)
+    how = _How(jointly, first_rounds, each)
+    models = searches.members(range(n_members), how)
+    max_functions = _MAX_FUNCTIONS if jointly else _FEW_FUNCTIONS
+    n_total = _committee_size(models, max_functions) if may_grow else n_members
     if n_total > n_members:
         left = _MAX_FUNCTIONS - sum(map(len, models))
-        models += search(range(n_members, n_total), first_rounds, left // (n_total - n_members))
+        others = replace(how, max_vectors=left // (n_total - n_members))
+        models += searches.members(range(n_members, n_total), others)
     elif may_grow and not jointly:
-        models = search(range(n_members, 2 * n_members), n_rounds - first_rounds, each, models)
+        on = replace(how, n_rounds=n_rounds - first_rounds)
+        models = searches.members(range(n_members, 2 * n_members), on, models)
     return SearchResult(
         ("mixed",),
         Ensemble.of(preparation, models, rows.total_weight),
         gamma=None,
-        steps=tuple(step for recorder in recorders for step in recorder.steps),
-        n_passes=sum(recorder.passes for recorder in recorders),
+        steps=tuple(step for recorder in searches.recorders for step in recorder.steps),
+        n_passes=sum(recorder.passes for recorder in searches.recorders),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """How members are searched for."""
+
+    jointly: bool
+    n_rounds: int  # unless jointly
+    max_vectors: float  # of each member
+
+
+@dataclass(frozen=True, slots=True)
+class _Searches:
+    """The searches of a fit, and their records."""
+
+    rows: TrainingRows
+    feature: IntArray  # (d,) the feature of each column
+    settings: SearchSettings
+    stage: Stage
+    workers: Workers
+    callback: Callback | None
+    recorders: list[Recorder] = field(default_factory=list)
+
+    def members(
+        self, numbers: range, how: _How, starts: Sequence[SparseModel] | None = None
+    ) -> list[SparseModel]:
+        """Return one model for each number, found with proposals of its own, from a start if there is one."""
+        rows, costs = self.rows, column_costs(self.rows)
+        seeds = np.random.SeedSequence(2 * self.settings.seed).spawn(numbers.stop)
+        recorders = [Recorder(self.stage, rows.source, self.callback, runs=k) for k in numbers]
+        self.recorders.extend(recorders)
+        joint = JointSettings(
+            size_prior=self.settings.size_prior,
+            max_vectors=how.max_vectors,
+            varying_noise=self.settings.varying_noise,
+        )
+        adaptive = AdaptiveSettings(
+            size_prior=self.settings.size_prior,
+            max_vectors=how.max_vectors,
+            max_rounds=how.n_rounds,
+            varying_noise=self.settings.varying_noise,
+        )
+
+        def member(k: int, workers: Workers, recorder: Recorder) -> SparseModel:
+            proposals = Proposals(np.random.default_rng(seeds[numbers[k]]), self.feature, costs)
+            if how.jointly:
+                return search_jointly(rows, proposals, joint, workers, recorder)
+            start = starts[k] if starts else None
+            return search_functions(rows, proposals, adaptive, workers, recorder, start)
+
+        return search_committee(member, recorders, self.workers, parallel=how.jointly)
 
 
 def _committee_size(models: Sequence[SparseModel], max_functions: int) -> int:

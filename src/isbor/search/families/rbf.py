@@ -30,11 +30,11 @@ def fit_rbf(
     stage: Stage,
     workers: Workers,
     callback: Callback | None,
-    start: SearchResult | None = None,
+    simplest: SearchResult | None = None,
 ) -> SearchResult:
     """Choose the width by evidence, unless `gamma` is given, and select functions of that width.
 
-    `start` is ignored: the search for the width makes its own.
+    `simplest` is ignored: the search for the width makes its own start.
     """
     rows = training.rows.in_fewer_dimensions()
     for_solver = settings.for_solver(rows)
