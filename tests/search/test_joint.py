@@ -10,11 +10,12 @@ from isbor._core.parallel import Workers
 from isbor.metrics import log_loss
 from isbor.search.adaptive.joint import JointSettings, search_jointly
 from isbor.search.adaptive.proposals import Proposals
-from isbor.search.families.mixed import _JOINT_ROWS
+from isbor.search.families import mixed
 from isbor.search.recorder import Recorder
+from tests.estimators.hard_problems import check_fitted, named_problems, random_problem
 from tests.problems import small_rows
 
-N_ROWS = _JOINT_ROWS + 100
+N_ROWS = mixed._JOINT_ROWS + 100
 THRESHOLDS = np.array([-0.5, 0.5, 1.5])
 
 
@@ -84,6 +85,23 @@ def test_with_very_many_rows_the_model_is_refitted_to_all():
         model = search_jointly(rows, proposals, JointSettings(max_rows=1000), workers, recorder)
     assert model.n_rows == 3000
     assert {step.n_rows for step in recorder.steps} == {1000, 3000}
+
+
+HARD = [(title, X, y) for title, X, y in named_problems() if title != "10,000 columns"]
+
+
+@pytest.mark.parametrize(("title", "X", "y"), [pytest.param(*case, id=case[0]) for case in HARD])
+def test_defects_of_tables_do_it_no_harm(title, X, y, monkeypatch):
+    monkeypatch.setattr(mixed, "_JOINT_ROWS", 0)
+    check_fitted(ISBOR(basis="mixed", n_members=1, n_jobs=1).fit(X, y), X)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_defects_do_it_no_harm(seed, monkeypatch):
+    monkeypatch.setattr(mixed, "_JOINT_ROWS", 0)
+    X, y, weight = random_problem(seed)
+    noise = "varying" if seed % 2 else "constant"
+    check_fitted(ISBOR(basis="mixed", n_members=1, noise=noise, n_jobs=1).fit(X, y, weight), X)
 
 
 def test_siblings_have_the_features_of_their_parents_on_other_rows():

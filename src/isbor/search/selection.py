@@ -114,9 +114,7 @@ def select_families(
     if len(np.unique(rows.y[_in_large_classes(rows.y)])) < 2:
         return _simplest(f"fewer than two classes have {_MIN_ROWS_OF_CLASS} rows")
     parts = list(_folds(rows) if n <= _FOLDED_ROWS else _one_part(rows))
-    # One member is enough to tell that one family is clearly worse; the fit itself follows.
-    automatic = 2 if len(parts) > 1 else 1
-    members = automatic if settings.n_members is None else settings.n_members
+    members = 2 if settings.n_members is None else settings.n_members
     quick = replace(settings, patience=0, n_members=members, preliminary=True)
     families = [family for family in FAMILIES if _is_tried(family, rows)]
     max_size = len(FAMILIES) if len(parts) > 1 and settings.max_vectors == np.inf else 1

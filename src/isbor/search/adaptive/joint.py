@@ -137,6 +137,9 @@ def _trained(
 ) -> State:
     """Return the state with functions added and all of them trained, all with weak priors."""
     rows, model = state.rows, state.model
+    added = added.take((added.metric != 0.0).any(axis=1))  # a function of no feature is a constant
+    if not len(model) + len(added):
+        return state
     zeros = np.zeros(len(added))
 
     def with_zeros(weights: FloatArray) -> FloatArray:
