@@ -26,8 +26,10 @@ from isbor.model.basis import Functions
 __all__ = ["move_functions", "share_metric", "typical_widths"]
 
 _MEMORY = 20  # pairs of steps and gradients stored by L-BFGS
-# Value and gradient of the evidence must agree, or line searches near the end fail by rounding.
-_MODE_TOL = 1e-6
+# Newton decrement at which a mode counts as found. Scales that are shared are few and found precisely; value
+# and gradient must agree for that, or line searches fail by rounding. Many functions are moved a part of the
+# way only, for which rough modes suffice.
+_ROUGH, _PRECISE = 1e-2, 1e-6
 _TOO_FAR = 30.0  # a line search with larger parameters has failed
 _REFUSED = 1e12  # objective value that makes the line search turn back
 
@@ -76,7 +78,7 @@ def move_functions(
             ]
         )
 
-    return _climb(rows, model, apply, pull_back, int(ends[-1]), max_steps, workers, noise_scale)
+    return _climb(rows, model, apply, pull_back, int(ends[-1]), max_steps, workers, _ROUGH, noise_scale)
 
 
 def share_metric(
@@ -101,7 +103,7 @@ def share_metric(
         np.add.at(by_group, parameter, np.einsum("md,md->d", gradient.metric, moved.metric)[free])
         return by_group
 
-    return _climb(rows, model, apply, pull_back, len(numbers), max_steps, workers)
+    return _climb(rows, model, apply, pull_back, len(numbers), max_steps, workers, _PRECISE)
 
 
 @dataclass(slots=True)
@@ -120,6 +122,7 @@ def _climb(
     n_parameters: int,
     max_steps: int,
     workers: Workers,
+    mode_tol: float,
     noise_scale: FloatArray | None = None,
 ) -> SparseModel:
     """Maximise the log evidence in ln α and in the parameters that `apply` maps to functions."""
@@ -139,7 +142,7 @@ def _climb(
                 alpha,
                 latest.weights,
                 latest.thresholds,
-                tol=_MODE_TOL,
+                tol=mode_tol,
             )
             evidence = log_evidence(mode)
             gradient = evidence_gradient(rows, functions, columns, mode, workers, noise_scale)

@@ -1,4 +1,4 @@
-"""Train jointly, let the evidence select: the search for tables of thousands of rows and more.
+"""Train jointly, let the evidence select: the search for tables of a thousand rows and more.
 
 One round is
 
@@ -51,7 +51,10 @@ class JointSettings:
     n_children: int = 200  # children of the functions kept
     n_siblings: int = 600  # siblings of the functions kept
     n_oblique: int = 8  # oblique ramps, all of them trained
-    epochs: int = 12  # of each training: how often a row is used
+    # Of each training: how often a row is used, at least and at most, and steps that are enough in between.
+    min_epochs: int = 12
+    max_epochs: int = 30
+    enough_steps: int = 300
     step_length: float = 0.03
     # The last round is one that raises the objective by less than this share of it, or this many nats.
     round_rtol: float = 2e-3
@@ -64,7 +67,8 @@ class JointSettings:
 
     def n_steps(self, n_rows: int) -> int:
         """Return the number of steps of a training, with batches of 256 rows."""
-        return max(300, self.epochs * n_rows // 256)
+        each = n_rows / 256
+        return int(max(self.min_epochs * each, min(self.enough_steps, self.max_epochs * each), 1))
 
 
 def search_jointly(

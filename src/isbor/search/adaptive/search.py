@@ -1,4 +1,4 @@
-"""Propose, select, move: the search for tables of up to a few thousand rows.
+"""Propose, select, move: the search for tables of hundreds of rows.
 
 There are infinitely many candidate functions, so they are searched. One round is
 

@@ -25,7 +25,7 @@ from isbor.search.settings import SearchSettings
 __all__ = ["fit_mixed"]
 
 # With more rows than this, functions are trained jointly.
-_JOINT_ROWS = 2500
+_JOINT_ROWS = 1500
 # Limits for a committee of automatic size: members, and functions of all members together.
 _MAX_MEMBERS = 4
 _MAX_FUNCTIONS = 200
@@ -33,6 +33,7 @@ _MAX_FUNCTIONS = 200
 # members are added, up to this many functions in all; else the two members search on.
 _FEW_FUNCTIONS = 45
 _FIRST_ROUNDS = 2
+_PRELIMINARY_ROUNDS = 3  # of a joint search
 # `max_vectors` is shared among the members; there are fewer members if each would get less than this.
 _MIN_MEMBER_VECTORS = 8
 
@@ -53,9 +54,13 @@ def fit_mixed(
     max_vectors = _MAX_FUNCTIONS if settings.has_automatic_size else settings.max_vectors
     each = max_vectors // n_members if max_vectors < np.inf else np.inf
     may_grow = settings.has_automatic_size and not settings.preliminary
-    n_rounds = AdaptiveSettings().max_rounds
-    first_rounds = _FIRST_ROUNDS if may_grow or settings.preliminary else n_rounds
     jointly = len(rows) > _JOINT_ROWS
+    if jointly:
+        n_rounds = JointSettings().max_rounds
+        first_rounds = _PRELIMINARY_ROUNDS if settings.preliminary else n_rounds
+    else:
+        n_rounds = AdaptiveSettings().max_rounds
+        first_rounds = _FIRST_ROUNDS if may_grow or settings.preliminary else n_rounds
     searches = _Searches(rows, training.feature[preparation.source], settings, stage, workers, callback)
     how = _How(jointly, first_rounds, each)
     models = searches.members(range(n_members), how)
@@ -82,7 +87,7 @@ class _How:
     """How members are searched for."""
 
     jointly: bool
-    n_rounds: int  # unless jointly
+    n_rounds: int
     max_vectors: float  # of each member
 
 
@@ -110,6 +115,7 @@ class _Searches:
             size_prior=self.settings.size_prior,
             max_vectors=how.max_vectors,
             varying_noise=self.settings.varying_noise,
+            max_rounds=how.n_rounds,
         )
         adaptive = AdaptiveSettings(
             size_prior=self.settings.size_prior,
