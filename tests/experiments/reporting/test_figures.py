@@ -23,7 +23,12 @@ from isbor.experiments.reporting.figures.style import rendered
 from isbor.experiments.reporting.significance import Friedman
 from isbor.model.likelihood import ordinal_probit
 
-NAMES = ["$a$ for $b_{", "_hidden", "ISBOR (one width, by the evidence)", *(f"model {k}" for k in range(4, 13))]  # fmt: skip  # noqa: E501
+NAMES = [
+    "$a$ for $b_{",
+    "_hidden",
+    "ISBOR (one width, by the evidence)",
+    *(f"model {k}" for k in range(4, 13)),
+]
 SIZES = [100, 200, 400, 800]
 
 

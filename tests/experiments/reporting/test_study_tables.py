@@ -54,7 +54,11 @@ def test_results_do_not_depend_on_the_order_of_the_records():
     assert [record.split for record in results.finished("t1", "c")] == [0]
     assert results.counts == {"ok": 11, "timeout": 4, "failed": 2, "missing": 1}
     late = pytest.approx(math.nan, nan_ok=True)
-    assert results.errors()["t2"] == {"a": {0: 0.3, 1: 0.1, 2: 0.2}, "b": {0: 0.1, 1: late}, "c": dict.fromkeys(range(3), late)}  # fmt: skip  # noqa: E501
+    assert results.errors()["t2"] == {
+        "a": {0: 0.3, 1: 0.1, 2: 0.2},
+        "b": {0: 0.1, 1: late},
+        "c": dict.fromkeys(range(3), late),
+    }
     assert results.errors("rps")["t2"]["a"] == {}  # a metric that no record has
 
 
@@ -184,11 +188,15 @@ def test_too_few_splits_for_a_difference_are_noted(splits, fewest, note):
 
 def test_mean_ranks_are_in_order_with_the_outcome_of_the_test():
     tasks = (ONE, TWO, THREE)
-    errors = {(task.name, model): [error] for task in tasks for model, error in zip("abc", (2, 1, 3), strict=True)}  # fmt: skip  # noqa: E501
+    errors = {
+        (task.name, model): [error] for task in tasks for model, error in zip("abc", (2, 1, 3), strict=True)
+    }
     errors["t3", "c"] = [1.5]
     table = study_tables(results_of(experiment(tasks=tasks, splits=1), errors))["ranks"]
     assert rows(table) == [("B", "1.00"), ("A", "2.33"), ("C", "2.67")]
-    found = friedman({task: {model: {0: errors[task, model][0]} for model in "abc"} for task in ("t1", "t2", "t3")}, "abc")  # fmt: skip  # noqa: E501
+    found = friedman(
+        {task: {model: {0: errors[task, model][0]} for model in "abc"} for task in ("t1", "t2", "t3")}, "abc"
+    )
     assert table.notes[0] == (
         f"Friedman's test over 3 data sets (Iman and Davenport's F = {found.statistic:.2f}, p = "
         f"{found.p_value:.2g}): the models differ at level 0.1. By Nemenyi's test two models differ if "
@@ -228,7 +236,13 @@ def test_a_model_with_the_solution_of_another_is_not_ranked_beside_it():
 
 def test_cross_validation_has_corrected_differences():
     first, second, third = [0.1, 0.2, 0.15, 0.12], [0.5, 0.45, 0.5, 0.4], [0.12, 0.18, 0.16, LATE]
-    errors = {("folds", "a"): first, ("folds", "b"): second, ("folds", "c"): third, ("t1", "a"): [0.1], ("t1", "b"): [0.3]}  # fmt: skip  # noqa: E501
+    errors = {
+        ("folds", "a"): first,
+        ("folds", "b"): second,
+        ("folds", "c"): third,
+        ("t1", "a"): [0.1],
+        ("t1", "b"): [0.3],
+    }
 
     def p_value(one, other, test_over_train):
         found = [dict(enumerate(values[:3] if third in (one, other) else values)) for values in (one, other)]
@@ -274,7 +288,10 @@ def test_a_single_task_has_a_summary():
         )
     )
     table = tables["summary"]
-    assert (table.title, table.header[1:]) == ("Task 1", ("MAE", "accuracy", "RPS", "log loss", "vectors", "seconds"))  # fmt: skip  # noqa: E501
+    assert (table.title, table.header[1:]) == (
+        "Task 1",
+        ("MAE", "accuracy", "RPS", "log loss", "vectors", "seconds"),
+    )
     assert rows(table) == [
         ("A", "0.500 ± 0.100", "0.500", "0.1235", "–", "4.0", "1.25"),
         ("B [2]", "0.250 ± 0.071", "0.750", "0.1235", "–", "–", "5.75"),

@@ -36,13 +36,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isbor._core.types import BoolArray, FloatArray, IntArray, SingleArray
-from isbor.data.rows import TrainingRows
-from isbor.model.basis import Functions, adaptive_cost, column_costs, monomials, value_slopes
+from isbor.data.rows import TrainingRows, canonical_rows
+from isbor.model.basis import Functions, RowDictionary, adaptive_cost, column_costs, monomials, value_slopes
 
 if TYPE_CHECKING:
     from isbor.search.adaptive.training_steps import Layout
 
-__all__ = ["Trainable", "train_jointly"]
+__all__ = ["Parameters", "Trainable", "compile_training", "train_jointly"]
 
 _BATCH = 256
 _WEIGHT_PRECISION = 5.0  # λ, of the contributions to the score
@@ -74,6 +74,14 @@ def train_jointly(
     batches = Batches(rows.X.astype(np.float32), rows.y, weight, _draw_batches(len(rows), n_steps, random))
     train(parameters.layout, batches, parameters.vector, parameters.rate, step_length)
     return parameters.result()
+
+
+def compile_training() -> None:
+    """Load the compiled steps, so that no fit waits for them; at the first time, compile them, some 10 s."""
+    X, y = np.linspace(-1.0, 1.0, 4)[:, None], np.array([0, 1, 2, 1])
+    rows, _ = canonical_rows(X.copy(), y, np.ones(4))
+    start = Trainable(RowDictionary(rows, 1.0).basis(y[:1]), np.zeros(1), np.array([-1.0, 1.0]), np.zeros(1))
+    train_jointly(rows, start, 1, 0.0, np.random.default_rng(0))
 
 
 def _draw_batches(n_rows: int, n_steps: int, random: np.random.Generator) -> IntArray:
