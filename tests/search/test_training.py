@@ -105,12 +105,10 @@ def test_batches_have_the_gradient_of_all_rows_on_average():
     assert_allclose(mean, expected, atol=0.03 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("low", [-np.inf, -60.0, -9.0, -1.0, 0.0, 0.3, 3.9, 4.1, 12.0, 45.0])
+@pytest.mark.parametrize("low", [-60.0, -9.0, -1.0, 0.0, 0.3, 3.9, 4.1, 12.0, 45.0])
 @pytest.mark.parametrize("gap", [1e-4, 0.05, 1.0, 7.0, 80.0, np.inf])
 def test_densities_are_those_of_the_likelihood(low, gap):
-    high = 1.5 if low == -np.inf else low + gap
-    if low == -np.inf and gap != 1.0:
-        pytest.skip("one half-line is enough")
+    high = low + gap
     at = ordinal_probit(np.zeros(1), np.array([low]), np.array([high]))
     assert_allclose(_densities(low, high), [at.lower[0], at.upper[0]], rtol=1e-8, atol=1e-15)
     assert_allclose(_densities(-high, -low), [at.upper[0], at.lower[0]], rtol=1e-8, atol=1e-15)

@@ -34,9 +34,9 @@ from isbor.inference.mode import Mode, find_mode, posterior_precision
 from isbor.model.basis import Functions
 from isbor.model.likelihood import edges, ordinal_probit
 
-__all__ = ["expand_noise", "fit_noise", "noise_scale_of", "noise_scale_at_rows"]
+__all__ = ["MAX_LOG_SCALE", "expand_noise", "fit_noise", "noise_scale_of", "noise_scale_at_rows"]
 
-_MAX_LOG_SCALE = 3.0  # limit on |ln s|
+MAX_LOG_SCALE = 3.0  # limit on |ln s|
 _FIRST_PRECISION = 30.0  # starting value of λ
 _PRECISIONS = (3.0, 1e6)  # limits of λ
 _MAX_ROUNDS = 8
@@ -44,7 +44,7 @@ _MAX_ROUNDS = 8
 
 def noise_scale_of(phi: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the standard deviation of the noise at rows where the functions have the values φ, (n, m)."""
-    scale: FloatArray = np.exp(np.clip(phi @ weights, -_MAX_LOG_SCALE, _MAX_LOG_SCALE))
+    scale: FloatArray = np.exp(np.clip(phi @ weights, -MAX_LOG_SCALE, MAX_LOG_SCALE))
     return scale
 
 
@@ -98,7 +98,7 @@ def expand_noise(
         phi = columns(block)
         y, v = rows.y[block], rows.weight[block]
         scale = noise_scale_of(phi, weights)
-        moving = v * (np.abs(np.log(scale)) < _MAX_LOG_SCALE)
+        moving = v * (np.abs(np.log(scale)) < MAX_LOG_SCALE)
         f = phi @ mode.weights / scale
         low, high = edge[y] / scale, edge[y + 1] / scale
         at = ordinal_probit(f, low, high)

@@ -25,17 +25,7 @@ from isbor.data.rows import TrainingRows
 
 Real = TypeVar("Real", np.float32, np.float64)
 
-__all__ = [
-    "Functions",
-    "RowDictionary",
-    "adaptive_cost",
-    "bumps_and_ramps",
-    "coefficients",
-    "column_costs",
-    "monomials",
-    "parameter_gradient",
-    "value_slopes",
-]
+__all__ = ["Functions", "RowDictionary", "adaptive_cost", "bumps_and_ramps", "column_costs", "monomials"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +57,26 @@ class Functions:
 
     def slopes(self, values: NDArray[Real]) -> NDArray[Real]:
         """Return the derivatives in the arguments, (m, n), from the values without offsets."""
-        return value_slopes(values, self.ramp)
+        slopes = values.copy()
+        ramps = np.flatnonzero(self.ramp)
+        slopes[ramps] = 1.0 - values[ramps] ** 2
+        return slopes
 
     def coefficients(self) -> FloatArray:
         """Return the coefficients of the arguments in (x², x, 1), shape (m, 2d + 1)."""
-        return coefficients(self.centres, self.metric, self.ramp)
+        theta, z = self.metric, self.centres
+        tilt = theta * z
+        bump = np.hstack([-theta, 2.0 * tilt, -np.einsum("md,md->m", tilt, z)[:, None]])
+        ramp = np.hstack([np.zeros_like(theta), theta, -tilt.sum(axis=1)[:, None]])
+        return np.where(self.ramp[:, None], ramp, bump)
 
     def parameter_gradient(self, by_coefficient: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Convert a gradient in the coefficients, (m, 2d + 1), to gradients in centres and metric, (m, d)."""
-        return parameter_gradient(by_coefficient, self.centres, self.metric, self.ramp)
+        square, linear, constant = np.split(by_coefficient, [self.metric.shape[1], -1], axis=1)
+        theta, z, ramp = self.metric, self.centres, self.ramp[:, None]
+        centres = np.where(ramp, -theta * constant, 2.0 * theta * (linear - z * constant))
+        metric = np.where(ramp, linear - z * constant, 2.0 * z * linear - square - z * z * constant)
+        return centres, metric
 
     def take(self, chosen: IntArray | NDArray[np.bool_] | slice) -> Self:
         """Return the chosen functions."""
@@ -122,34 +123,6 @@ def bumps_and_ramps(arguments: NDArray[Real], ramp: NDArray[np.bool_]) -> NDArra
     np.exp(arguments, out=arguments)
     arguments[ramps] = rising
     return arguments
-
-
-def value_slopes(values: NDArray[Real], ramp: NDArray[np.bool_]) -> NDArray[Real]:
-    """Return the derivatives of the functions in their arguments, (m, n), from the values without offsets."""
-    slopes = values.copy()
-    ramps = np.flatnonzero(ramp)
-    slopes[ramps] = 1.0 - values[ramps] ** 2
-    return slopes
-
-
-def coefficients(centres: NDArray[Real], metric: NDArray[Real], ramp: NDArray[np.bool_]) -> NDArray[Real]:
-    """Return the coefficients of the functions' arguments in (x², x, 1), shape (m, 2d + 1)."""
-    tilt = metric * centres
-    bump = np.hstack([-metric, 2.0 * tilt, -np.einsum("md,md->m", tilt, centres)[:, None]])
-    rising = np.hstack([np.zeros_like(metric), metric, -tilt.sum(axis=1)[:, None]])
-    return np.where(ramp[:, None], rising, bump)
-
-
-def parameter_gradient(
-    by_coefficient: NDArray[Real], centres: NDArray[Real], metric: NDArray[Real], ramp: NDArray[np.bool_]
-) -> tuple[NDArray[Real], NDArray[Real]]:
-    """Convert a gradient in the `coefficients`, (m, 2d + 1), to gradients in centres and metric, (m, d)."""
-    square, linear, constant = np.split(by_coefficient, [metric.shape[1], -1], axis=1)
-    rising = ramp[:, None]
-    distance = linear - centres * constant
-    by_centre = np.where(rising, -metric * constant, 2.0 * metric * distance)
-    by_metric = np.where(rising, distance, centres * (linear + distance) - square)
-    return by_centre, by_metric
 
 
 def monomials(X: FloatArray) -> FloatArray:

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from isbor._core.types import BoolArray, FloatArray, IntArray, SingleArray
 from isbor.data.rows import TrainingRows, canonical_rows
-from isbor.model.basis import Functions, RowDictionary, adaptive_cost, column_costs, monomials, value_slopes
+from isbor.model.basis import Functions, RowDictionary, adaptive_cost, column_costs, monomials
 
 if TYPE_CHECKING:
     from isbor.search.adaptive.training_steps import Layout
@@ -114,7 +114,7 @@ class Parameters:
         share = (rows.weight / rows.weight.sum()).astype(np.float32)
         offset = values @ share
         deviation = np.sqrt(np.maximum(np.square(values) @ share - offset**2, _LEAST_DEVIATION**2))
-        slope = np.sqrt(np.square(value_slopes(values, functions.ramp)) @ share)
+        slope = np.sqrt(np.square(functions.slopes(values)) @ share)
         length = np.sqrt(np.einsum("md,md->m", functions.metric, functions.metric))[:, None]
         root = np.where(ramp, length, np.sqrt(np.abs(functions.metric)))
         reach = np.minimum(1.0, 2.0 * root)

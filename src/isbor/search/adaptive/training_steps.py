@@ -17,6 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from isbor._core.types import BoolArray, IntArray, SingleArray
+from isbor.inference.noise import MAX_LOG_SCALE
 
 __all__ = ["Batches", "Layout", "gradient", "train"]
 
@@ -24,10 +25,9 @@ __all__ = ["Batches", "Layout", "gradient", "train"]
 _MATHS = {"reassoc", "contract", "arcp", "nsz"}
 _compiled = njit(nogil=True, cache=True, fastmath=_MATHS, error_model="numpy")
 
-_MOMENTUM, _SQUARES = np.float32(0.9), np.float32(0.99)  # decay of the means of gradients and their squares
+_MOMENTUM, _SQUARES = 0.9, 0.99  # decay of the means of gradients and their squares
 _WARM_UP = 0.05  # share of the steps in which the step length rises
 _RATE_STEPS = 10  # steps after which the factors of the step length are computed again
-_MAX_LOG_SCALE = 3.0  # of the noise, as in `isbor.inference.noise`
 _LOG2_E, _LN2_HIGH, _LN2_LOW = np.float32(1.44269504), np.float32(0.693359375), np.float32(-2.12194440e-4)
 _ONE, _TWO = np.float32(1.0), np.float32(2.0)
 
@@ -137,9 +137,9 @@ def _likelihood(
     by_edge = np.zeros(t + 2)
     for i in range(len(y)):
         f, v = float(score[i]), float(share[i])
-        inside = abs(log_scale[i]) < _MAX_LOG_SCALE
+        inside = abs(log_scale[i]) < MAX_LOG_SCALE
         scale = (
-            math.exp(min(max(float(log_scale[i]), -_MAX_LOG_SCALE), _MAX_LOG_SCALE)) if varying_noise else 1.0
+            math.exp(min(max(float(log_scale[i]), -MAX_LOG_SCALE), MAX_LOG_SCALE)) if varying_noise else 1.0
         )
         low, high = (edge[y[i]] - f) / scale, (edge[y[i] + 1] - f) / scale
         below, above = _densities(low, high)
@@ -265,9 +265,10 @@ def train(
             set_rates(layout, vector, rate)
         k = step + 1.0
         fall = 0.5 * (1.0 + math.cos(math.pi * k / n_steps))
-        length = np.float32(step_length * min(k / (_WARM_UP * n_steps + 1.0), fall) / (1.0 - 0.9**k))
-        unbiased = np.float32(1.0 / (1.0 - 0.99**k))
+        length = np.float32(step_length * min(k / (_WARM_UP * n_steps + 1.0), fall) / (1.0 - _MOMENTUM**k))
+        unbiased = np.float32(1.0 / (1.0 - _SQUARES**k))
+        gain, gain_of_square = np.float32(1.0 - _MOMENTUM), np.float32(1.0 - _SQUARES)
         for i in range(len(vector)):
-            mean[i] += (_ONE - _MOMENTUM) * (by[i] - mean[i])
-            square[i] += (_ONE - _SQUARES) * (by[i] * by[i] - square[i])
+            mean[i] += gain * (by[i] - mean[i])
+            square[i] += gain_of_square * (by[i] * by[i] - square[i])
             vector[i] += length * rate[i] * mean[i] / (np.sqrt(square[i] * unbiased) + np.float32(1e-8))
