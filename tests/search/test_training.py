@@ -12,9 +12,9 @@ from isbor.inference.noise import noise_scale_of
 from isbor.model.basis import column_costs, monomials
 from isbor.model.likelihood import edges, ordinal_probit
 from isbor.search.adaptive import training
+from isbor.search.adaptive.compiled_training import _densities, _exp, gradient, set_rates
 from isbor.search.adaptive.proposals import Proposals
 from isbor.search.adaptive.training import Parameters, Trainable, train_jointly
-from isbor.search.adaptive.training_steps import _densities, _exp, gradient, set_rates
 from tests.problems import small_rows
 
 

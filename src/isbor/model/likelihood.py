@@ -1,5 +1,7 @@
 r"""The ordinal probit likelihood and its derivatives in the latent score and the thresholds.
 
+(`isbor.search.adaptive.compiled_training` has a compiled twin of the gradient, in single precision.)
+
 Label k means that the latent response, score plus noise, lies between two thresholds. Its probability is
 
 .. math:: p = \Psi(z_1) - \Psi(z_2), \qquad z_1 = (b_k - f)/\sigma, \quad z_2 = (b_{k-1} - f)/\sigma .

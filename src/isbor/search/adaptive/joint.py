@@ -1,4 +1,4 @@
-"""Train jointly, let the evidence select: the search for tables of a thousand rows and more.
+"""Train jointly, let the evidence select: the search for tables of more than 1,500 rows.
 
 One round is
 

@@ -1,4 +1,4 @@
-"""Propose, select, move: the search for tables of hundreds of rows.
+"""Propose, select, move: the search for tables of up to 1,500 rows.
 
 There are infinitely many candidate functions, so they are searched. One round is
 

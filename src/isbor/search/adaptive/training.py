@@ -26,7 +26,7 @@ cancel. So steps in λ and τ are divided by the change of the score that they w
 
 The batches are drawn from the canonical order of the rows by a generator with a fixed seed, and sums have a
 fixed order: the result depends on nothing but the rows and the seed. The steps are compiled
-(`isbor.search.adaptive.training_steps`).
+(`isbor.search.adaptive.compiled_training`).
 """
 
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ from isbor.data.rows import TrainingRows, canonical_rows
 from isbor.model.basis import Functions, RowDictionary, adaptive_cost, column_costs, monomials
 
 if TYPE_CHECKING:
-    from isbor.search.adaptive.training_steps import Layout
+    from isbor.search.adaptive.compiled_training import Layout
 
 __all__ = ["Parameters", "Trainable", "compile_training", "train_jointly"]
 
@@ -67,7 +67,7 @@ def train_jointly(
     rows: TrainingRows, start: Trainable, n_steps: int, step_length: float, random: np.random.Generator
 ) -> Trainable:
     """Return the functions, weights and thresholds after `n_steps` steps on random batches of the rows."""
-    from isbor.search.adaptive.training_steps import Batches, train  # loads Numba
+    from isbor.search.adaptive.compiled_training import Batches, train  # loads Numba
 
     parameters = Parameters.of(rows, start)
     weight = (rows.weight / rows.weight.mean()).astype(np.float32)
@@ -94,7 +94,7 @@ def _draw_batches(n_rows: int, n_steps: int, random: np.random.Generator) -> Int
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The parameters in training, as `isbor.search.adaptive.training_steps` lays them out."""
+    """The parameters in training, as `isbor.search.adaptive.compiled_training` lays them out."""
 
     start: Trainable
     costs: FloatArray  # of the columns
@@ -105,7 +105,7 @@ class Parameters:
     @classmethod
     def of(cls, rows: TrainingRows, start: Trainable) -> "Parameters":
         """Return the parameters at the start."""
-        from isbor.search.adaptive.training_steps import Layout
+        from isbor.search.adaptive.compiled_training import Layout
 
         functions = start.functions
         m, t = len(functions), len(start.thresholds)

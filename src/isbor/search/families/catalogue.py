@@ -8,7 +8,7 @@ mixed   each function has its own centre and metric; averaged over searches
 
 A family is a function that fits a model to a training set. To add one, write it in its own module, add its
 name to `Family` (`isbor.search.result`) and to `FAMILIES`, and decide in `isbor.search.selection` for which
-data it is tried.
+data it is tried. All steps: CONTRIBUTING.md.
 """
 
 from collections.abc import Sequence
