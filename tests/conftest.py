@@ -1,6 +1,13 @@
 import pytest
 
+from isbor.search.compilation import ensure_compiled
 from tests.problems import noisy_rows
+
+
+def pytest_configure(config):
+    """Compile before the workers begin, so that they need not all do it."""
+    if not hasattr(config, "workerinput"):
+        ensure_compiled()
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,7 @@ from isbor.estimators import ISBOR
 from isbor.estimators.linear import OrderedProbit
 from isbor.metrics import accuracy, mean_absolute_error, ranked_probability_score
 from isbor.plots import LatentDisplay, require_matplotlib
-from isbor.search.adaptive.training import compile_training
+from isbor.search.compilation import compile_search, ensure_compiled
 
 __all__ = ["LEAST_ROWS", "Demo", "Outcome", "check_request", "run_demo"]
 
@@ -111,8 +111,9 @@ def run_demo(
     rng = np.random.default_rng(seed)
     X, y, score = make_saddle(n_train, noise=_NOISE, random_state=rng, return_score=True)
     X_test, y_test, score_test = make_saddle(n_test, noise=_NOISE, random_state=rng, return_score=True)
-    with console.status("Loading compiled code (the first time it is compiled, in some ten seconds)"):
-        compile_training()
+    with console.status("Loading compiled code (the first time it is compiled, in about half a minute)"):
+        ensure_compiled()
+        compile_search()
     with console.status("ISBOR") as progress, threadpool_limits(1):
         model = ISBOR(n_jobs=1, callback=lambda step: progress.update(_describe(step)))
         isbor = _assess("ISBOR", model, X, y, X_test, y_test)

@@ -93,7 +93,7 @@ def test_an_average_is_a_model_like_any_other(two_of_six, monkeypatch):
     """Whatever is selected; here it is all families, on equal terms."""
     X, y = two_of_six[0][:120], two_of_six[1][:120]
     everything = Selection(("rbf", "ard", "mixed"), (), "to see what an average does.")
-    monkeypatch.setattr("isbor.estimators.isbor.select_families", lambda *_: everything)
+    monkeypatch.setattr("isbor.estimators.isbor.select_families", lambda *_: (everything, None))
     model = ISBOR().fit(X, y)
     assert model.basis_ == "rbf + ard + mixed"
     assert model.gamma_ is None

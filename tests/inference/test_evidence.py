@@ -4,15 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from isbor.inference.evidence import (
-    Move,
-    apply_move,
-    best_move,
-    gram_model,
-    optimal_precision,
-    residual,
-    weight_posterior,
-)
+from isbor.inference import compiled_moves
+from isbor.inference.compiled_moves import KINDS, State
+from isbor.inference.evidence import Move, WeightPosterior, best_move, gram_model, weight_posterior
 from tests.oracles import dense
 from tests.problems import expansion_of, small_rows
 
@@ -35,6 +29,25 @@ def dense_evidence(expansion, active, alpha):
     """The evidence of the quadratic model with thresholds among its parameters, nothing integrated early."""
     linear, chosen, prior = joint_model(expansion, active, alpha)
     return dense.quadratic_evidence(expansion.precision[np.ix_(chosen, chosen)], linear[chosen], prior)
+
+
+def memory(state):
+    """The arrays of a posterior as compiled code takes them."""
+    return State(*(getattr(state, name) for name in State._fields))
+
+
+def apply_move(model, state, move):
+    """The posterior after a move, by compiled code."""
+    m, n = len(state.active), len(model.linear)
+    after = State(np.empty(m + 1, int), *(np.empty(s) for s in (m + 1, (m + 1, m + 1), m + 1, n, n)))
+    kind = KINDS.index(move.kind)
+    k = compiled_moves.apply_move(model.gram, memory(state), m, kind, move.candidate, move.alpha, after)
+    active, alpha, covariance, mean, sparsity, quality = after
+    return WeightPosterior(active[:k], alpha[:k], covariance[:k, :k].copy(), mean[:k], sparsity, quality)
+
+
+def residual(model, state):
+    return compiled_moves.residual(model.gram, model.linear, model.floor, len(state.active), memory(state))
 
 
 def random_moves(model, state, rng, count):
@@ -150,9 +163,9 @@ def test_residual_sees_a_wrong_state(expansion, last):
 @pytest.mark.parametrize(("s", "q"), [(2.0, 3.0), (1e-6, 0.5), (100.0, 11.0)])
 def test_optimal_precision_maximises_the_contribution(s, q):
     contribution = lambda a: 0.5 * (np.log(a / (a + s)) + q**2 / (a + s))
-    best = optimal_precision(np.array([s]), np.array([q]))[0]
+    best = compiled_moves.optimal_precision(s, q)
     assert np.argmax(contribution(best * np.array([0.5, 0.99, 1.0, 1.01, 2.0]))) == 2
-    assert optimal_precision(np.array([2.0]), np.array([1.0]))[0] == np.inf  # it does not pay: it leaves
+    assert compiled_moves.optimal_precision(2.0, 1.0) == np.inf  # it does not pay: it leaves
 
 
 def test_collinear_and_constant_candidates_are_never_added():

@@ -7,10 +7,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from isbor._core.parallel import Workers
-from isbor.inference.expansion import expand, streamed
-from isbor.inference.gradient import evidence_gradient
-from isbor.inference.mode import find_mode, log_evidence
+from isbor.inference.compiled_expansion import Block
+from isbor.inference.compiled_gradient import evidence_gradient
+from isbor.inference.compiled_mode import mode_of_block
+from isbor.inference.expansion import columns_of
+from isbor.inference.mode import find_mode_at_rows, log_evidence
 from isbor.model.basis import Functions
+from isbor.model.compiled_basis import powers_of
 from tests.problems import small_rows
 
 
@@ -28,50 +31,37 @@ def problem():
     return rows, functions, 2.0 ** rng.uniform(-2, 3, m), noise_scale
 
 
-def mode_of(rows, functions, alpha, noise_scale, beta=None):
-    columns = streamed(rows, functions)
+def evidence(rows, functions, alpha, noise_scale, beta):
+    start = np.zeros(len(alpha)), np.linspace(-1, 1, rows.y.max())
     with Workers(1) as workers:
-
-        def held(w, b):
-            return replace(expand(rows, columns, w, b, workers, noise_scale), held_precision=beta)
-
-        return find_mode(held, alpha, np.zeros(len(alpha)), np.linspace(-1, 1, rows.y.max()), tol=1e-22)
-
-
-def gradient_at(rows, functions, mode, noise_scale, n_jobs=1):
-    with Workers(n_jobs) as workers:
-        return evidence_gradient(rows, functions, streamed(rows, functions), mode, workers, noise_scale)
+        columns = columns_of(rows, functions, workers)
+        mode = find_mode_at_rows(
+            rows, columns, alpha, *start, workers, noise_scale, held_precision=beta, tol=1e-22
+        )
+    return log_evidence(mode)
 
 
 @pytest.mark.parametrize("beta", [0.2, 3.0])
 def test_the_gradient_is_that_of_the_log_evidence(problem, beta):
     rows, functions, alpha, noise_scale = problem
-    gradient = gradient_at(rows, functions, mode_of(*problem, beta), noise_scale)
-
-    def evidence(functions, alpha):
-        return log_evidence(mode_of(rows, functions, alpha, noise_scale, beta))
-
+    block = Block(np.ascontiguousarray(functions(rows.X).T), rows.y, rows.weight, noise_scale)
+    start = np.zeros(len(alpha)), np.linspace(-1, 1, rows.y.max())
+    theta, sums, _ = mode_of_block(block, alpha, *start, beta, 1e-22, 50)
+    described = functions.centres, functions.metric, functions.ramp, functions.offset
+    *gradient, _ = evidence_gradient(block, powers_of(rows.X), *described, alpha, theta, sums, beta)
     h = 1e-4
-    for name in ("centres", "metric"):
+    for name, found in zip(("centres", "metric"), gradient, strict=False):
         values = getattr(functions, name)
         numeric = np.zeros_like(values)
         for index in np.ndindex(values.shape):
             step = np.zeros_like(values)
             step[index] = h
-            up, down = (evidence(replace(functions, **{name: values + s * step}), alpha) for s in (1, -1))
+            up, down = (
+                evidence(rows, replace(functions, **{name: values + s * step}), alpha, noise_scale, beta)
+                for s in (1, -1)
+            )
             numeric[index] = (up - down) / (2 * h)
-        assert_allclose(getattr(gradient, name), numeric, rtol=1e-5, atol=1e-5, err_msg=name)
+        assert_allclose(found, numeric, rtol=1e-5, atol=1e-5, err_msg=name)
     for k, factor in enumerate(np.exp(h * np.eye(len(alpha)))):
-        numeric = (evidence(functions, alpha * factor) - evidence(functions, alpha / factor)) / (2 * h)
-        assert_allclose(gradient.log_alpha[k], numeric, rtol=1e-5, atol=1e-6)
-
-
-def test_blocks_and_threads_do_not_matter(problem, monkeypatch):
-    rows, functions, _, noise_scale = problem
-    mode = mode_of(*problem)
-    whole = gradient_at(rows, functions, mode, noise_scale)
-    blocks = [slice(i, i + 17) for i in range(0, len(rows), 17)]
-    monkeypatch.setattr("isbor.inference.gradient.row_blocks", lambda *_: blocks)
-    parts = gradient_at(rows, functions, mode, noise_scale, n_jobs=3)
-    for name in ("centres", "metric", "log_alpha"):
-        assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-10, atol=1e-10)
+        up, down = (evidence(rows, functions, a, noise_scale, beta) for a in (alpha * factor, alpha / factor))
+        assert_allclose(gradient[2][k], (up - down) / (2 * h), rtol=1e-5, atol=1e-6)

@@ -66,7 +66,7 @@ def test_the_curvature_is_that_of_the_rows_that_curve_downwards(problem):
 
         def __call__(self, block):
             phi = functions(rows.X[block])
-            return np.hstack([phi, np.ones((len(phi), 1))])
+            return np.vstack([phi.T, np.ones(len(phi))])
 
     expansion = replace(mode.expansion, weights=np.append(mode.weights, 0.0))
     padded = replace(mode, expansion=expansion, alpha=np.ones(m + 1))

@@ -38,7 +38,7 @@ def command(*arguments: str) -> str:
 def test_the_package_loads_nothing_slow(module):
     loaded = loaded_by(f"import {module}")
     assert {module, "numpy"} <= loaded
-    assert SLOW & loaded == set()
+    assert SLOW & loaded <= ({"numba"} if module == "isbor.estimators" else set())
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_what_computes_nothing_loads_no_numbers(code, ours):
 def test_the_command_loads_no_extra():
     loaded = loaded_by(command("demo", "--train", "5"))
     assert {"isbor.demo", "typer"} <= loaded
-    assert SLOW & loaded <= {"rich", "typer"}
+    assert SLOW & loaded <= {"numba", "rich", "typer"}
 
 
 def test_the_help_says_how_many_rows_the_demo_needs():

@@ -106,13 +106,24 @@ def test_weights_are_as_probable_in_the_average_as_in_their_models(results, aver
 def test_the_unit_of_a_score_does_not_matter(training, results):
     """Twice the score with twice the thresholds and the noise is the same model."""
     plain = results[2].model
-    doubled = replace(plain, scales=(2.0,) * len(plain.models))
+    doubled = replace(plain, scales=tuple(2.0 * scale for scale in plain.scales))
     assert_allclose(doubled.thresholds, 2.0 * plain.thresholds)
     assert_allclose(
         class_probabilities(doubled.latent(training.X), doubled.thresholds),
         class_probabilities(plain.latent(training.X), plain.thresholds),
         rtol=1e-9,
     )
+
+
+def test_members_are_averaged_on_a_common_scale(results):
+    """A member with twice the score, thresholds and noise of another has the same weight in the average."""
+    member = results[2].model.models[0]
+    variance = member.mode.expansion.latent_variance
+    louder = replace(member.mode.expansion, latent_variance=4.0 * variance + 3.0)  # 1 + Var f, four times
+    models = [member, replace(member, mode=replace(member.mode, expansion=louder))]
+    scales = Ensemble.of(results[2].model.preparation, models, 100.0).scales
+    assert_allclose(scales[0], 2.0 * scales[1])
+    assert_allclose(np.mean(np.square(scales)), 1.0)
 
 
 def test_an_average_is_less_sure_than_the_mean_of_its_models(training, results, average):

@@ -2,12 +2,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
 from isbor.data.rows import canonical_rows
-from isbor.inference.evidence import gram_model, weight_posterior
-from isbor.inference.expansion import expand, streamed
+from isbor.inference.evidence import gram_model, make_moves, weight_posterior
+from isbor.inference.expansion import expand, expand_partly, streamed
 from isbor.inference.mode import starting_thresholds
 from isbor.inference.sparse import fit_weights
 from isbor.model.basis import RowDictionary
@@ -15,9 +16,9 @@ from isbor.search import width
 from isbor.search.recorder import Recorder
 from isbor.search.settings import SolverSettings
 from isbor.search.solvers.gram import solve_gram
-from isbor.search.solvers.passes import PassSettings, make_moves, successful_moves
+from isbor.search.solvers.passes import PassSettings, successful_moves
 from isbor.search.solvers.sequential import solve_sequential
-from isbor.search.starts import initial_model
+from isbor.search.starts import initial_model, start_from
 from isbor.search.width import choose_width
 from tests.inference.test_evidence import digits_lost
 from tests.prediction.test_ensemble import SETTINGS
@@ -80,6 +81,32 @@ def test_moves_end_at_a_fresh_factorisation_whatever_digits_were_lost(start):
     after, moves = make_moves(quadratic, drifted, np.zeros(len(expansion.weights)), 0.01, 5, 10)
     assert len(moves) == 5
     assert digits_lost(quadratic, after) < 1e-8
+
+
+def test_inner_products_that_come_later_are_the_same(monkeypatch):
+    """Moves for which rows of the Gram matrix are computed on demand are those with the whole matrix."""
+    rows = small_rows(n=300)
+    basis = RowDictionary(rows, 0.3).basis(np.arange(120))
+    with Workers(1) as workers:
+        model = start_from(rows, basis.take(slice(5)), workers, reach=3.0)
+        weights = np.concatenate([model.mode.weights, np.zeros(115)])
+        point = rows, basis, 5, weights, model.mode.thresholds, workers
+        partly = expand_partly(*point)
+        monkeypatch.setattr("isbor.inference.expansion._MAX_CACHED_VALUES", 0)
+        whole = expand_partly(*point)
+    assert partly.later is not None
+    assert whole.later is None
+
+    def moves_of(expansion):
+        quadratic = gram_model(expansion)
+        start = weight_posterior(quadratic, np.arange(5), model.mode.alpha)
+        return make_moves(quadratic, start, np.zeros(120), 0.01, 200, np.inf)
+
+    (after, moves), (expected, whole_moves) = moves_of(partly), moves_of(whole)
+    assert sum(move.kind == "add" for move in moves) > 5
+    assert [(move.kind, move.candidate) for move in moves] == [(m.kind, m.candidate) for m in whole_moves]
+    assert_allclose(after.sparsity, expected.sparsity, rtol=1e-8, atol=1e-10)
+    assert_allclose(after.quality, expected.quality, rtol=1e-8, atol=1e-8)
 
 
 def test_width_is_chosen_by_evidence_less_the_size_prior():

@@ -52,6 +52,9 @@ class UnresolvedError(ArithmeticError):
     all rows may coincide on these. Such a model cannot be distinguished from a smaller one.
     """
 
+    def __init__(self, message: str = "The precision matrix is singular to working precision.") -> None:
+        super().__init__(message)
+
 
 def factorise(matrix: FloatArray) -> Factor:
     """Factorise a symmetric matrix; raise `UnresolvedError` if it is not numerically positive definite."""
@@ -62,7 +65,7 @@ def factorise(matrix: FloatArray) -> Factor:
     try:
         lower, _ = cho_factor(matrix * scale * scale[:, None], lower=True, check_finite=False)
     except np.linalg.LinAlgError:
-        raise UnresolvedError("The precision matrix is singular to working precision.") from None
+        raise UnresolvedError from None
     return Factor(lower, scale)
 
 

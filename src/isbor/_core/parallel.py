@@ -1,6 +1,6 @@
-"""Map a function over blocks of rows, on all cores, in bounded memory.
+"""Map a function over blocks of rows, or run independent tasks, on all cores and in bounded memory.
 
-NumPy and SciPy release the interpreter lock inside their loops, so plain threads suffice. BLAS is limited to
+Compiled loops, NumPy and SciPy release the interpreter lock, so plain threads suffice. BLAS is limited to
 one thread per call, so the cores work on different blocks instead of sharing one. The blocks, and the order
 in which their results are combined, depend only on array sizes, not on the number of threads. Results are
 therefore the same on any machine with the same BLAS.
@@ -8,9 +8,10 @@ therefore the same on any machine with the same BLAS.
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack
+from copy import copy
 from functools import cache
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -19,7 +20,7 @@ from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["Workers", "row_blocks"]
+__all__ = ["StoppedError", "Workers", "row_blocks"]
 
 T = TypeVar("T")
 
@@ -76,6 +77,10 @@ def _all_cores() -> int:
     return 1 if backend.nesting_level else int(effective_n_jobs(-1))
 
 
+class StoppedError(Exception):
+    """Raised in one thread because another thread of the same fit failed or was interrupted."""
+
+
 class Workers:
     """A thread pool for one fit or one prediction, to be used in a `with` statement."""
 
@@ -83,6 +88,7 @@ class Workers:
         self.n_threads = _all_cores() if n_jobs is None else int(effective_n_jobs(n_jobs))
         self._stack = ExitStack()
         self._pool: ThreadPoolExecutor | None = None
+        self._stops: tuple[threading.Event, ...] = ()
 
     def __enter__(self) -> Self:
         self._stack.enter_context(_single_threaded_blas)
@@ -100,8 +106,19 @@ class Workers:
             self._pool.shutdown(wait=True, cancel_futures=True)
         self._stack.close()
 
+    @property
+    def stopped(self) -> bool:
+        """Whether another task failed, so that this one should end."""
+        return any(stop.is_set() for stop in self._stops)
+
+    def check(self) -> None:
+        """Raise `StoppedError` if this task should end."""
+        if self.stopped:
+            raise StoppedError
+
     def map(self, function: Callable[[slice], T], blocks: list[slice]) -> Iterator[T]:
         """Yield `function(block)` in the order of the blocks, computed a few blocks in advance."""
+        self.check()
         if self._pool is None or len(blocks) < 2:
             yield from map(function, blocks)
             return
@@ -113,3 +130,30 @@ class Workers:
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
+
+    def side_by_side(self, tasks: Sequence[Callable[["Workers"], T]]) -> list[T]:
+        """Return the results of independent tasks, which run at the same time on the threads there are.
+
+        Each task gets workers of its own: one thread, or all of them if there are more threads than tasks. If
+        a task fails, the others end when they next use their workers.
+        """
+        if self.n_threads == 1 or len(tasks) < 2:
+            return [task(self) for task in tasks]
+        stop = threading.Event()
+        part = copy(self)
+        part._stops = (*self._stops, stop)
+        if self.n_threads <= len(tasks):
+            part.n_threads, part._pool = 1, None
+        with ThreadPoolExecutor(min(self.n_threads, len(tasks))) as pool:
+            futures = [pool.submit(task, part) for task in tasks]
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+                failed = [future for future in futures if future.done() and future.exception()]
+                if failed:
+                    failed[0].result()
+            except BaseException:
+                stop.set()
+                for future in futures:
+                    future.cancel()
+                raise
+            return [future.result() for future in futures]

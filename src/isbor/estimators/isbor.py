@@ -1,6 +1,7 @@
 """`ISBOR`: incremental sparse Bayesian ordinal regression."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -63,7 +64,7 @@ class ISBOR(SparseClassifier):
         at most 200. Set it to bound the time of predictions.
     n_members : int or "auto", default="auto"
         Number of searches that a "mixed" model averages. "auto" means two, or up to four if their functions
-        are few: about 45 in total, or 200 with more than 8,000 rows. With `max_vectors`, there are at most
+        are few: about 60 in total, or 200 with more than 1,500 rows. With `max_vectors`, there are at most
         `max_vectors` / 8 members. More members take more time and reduce the variation between searches.
     noise : "varying" or "constant", default="varying"
         Whether the noise of a "mixed" model may vary between rows. If so, the logarithm of its standard
@@ -261,7 +262,8 @@ class ISBOR(SparseClassifier):
             )
         settings = self._settings(training.seed)
         with Workers(self.n_jobs) as workers:
-            selection = self._select(training, settings, workers, callback)
+            selection, width = self._select(training, settings, workers, callback)
+            settings = replace(settings, first_gamma=width)
             results = fit_families(selection.families, training, settings, "fit", workers, callback)
             result = SearchResult.average(list(results.values()), rows, workers)
             self._set_fitted(training, result, workers)
@@ -290,17 +292,17 @@ class ISBOR(SparseClassifier):
 
     def _select(
         self, training: TrainingSet, settings: SearchSettings, workers: Workers, callback: Callback | None
-    ) -> Selection:
-        """Return the basis family, as set by parameters or the best one."""
+    ) -> tuple[Selection, float | None]:
+        """Return the basis family, as set by parameters or the best one, and a guess of the width."""
         if self.basis != "auto":
             family: Family = "mixed" if self.basis == "mixed" else "ard" if self.metric == "ard" else "rbf"
-            return Selection((family,), (), f"set by basis={self.basis!r}.")
+            return Selection((family,), (), f"set by basis={self.basis!r}."), None
         if self.metric == "ard":
-            return Selection(("ard",), (), "set by metric='ard'.")
+            return Selection(("ard",), (), "set by metric='ard'."), None
         if self.gamma != "evidence":
-            return Selection(("rbf",), (), f"set by gamma={self.gamma!r}.")
+            return Selection(("rbf",), (), f"set by gamma={self.gamma!r}."), None
         if self.solver == "sequential":
-            return Selection(("rbf",), (), "set by solver='sequential'.")
+            return Selection(("rbf",), (), "set by solver='sequential'."), None
         return select_families(training, settings, workers, callback)
 
     def _settings(self, seed: int) -> SearchSettings:

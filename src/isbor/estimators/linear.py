@@ -157,7 +157,7 @@ class _TableColumns:
         return int(self.X.shape[1])
 
     def __call__(self, block: slice) -> FloatArray:
-        return self.X[block].copy()  # the caller scales it in place
+        return np.ascontiguousarray(self.X[block].T)
 
 
 def _maximum_likelihood(rows: TrainingRows, workers: Workers) -> _Line:

@@ -15,6 +15,7 @@ from isbor.estimators.base import LatentClassifier, thresholds_of_all_levels
 from isbor.estimators.progress import Progress
 from isbor.inspection import feature_relevance
 from isbor.prediction.ensemble import Ensemble
+from isbor.search.compilation import ensure_compiled
 from isbor.search.result import SearchResult
 from isbor.search.width import WidthTrial
 
@@ -57,6 +58,7 @@ class SparseClassifier(LatentClassifier):
         return self.feature_relevance_
 
     def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        ensure_compiled()
         if self.verbose:
             name = type(self).__name__
             with Progress(name, every_step=self.verbose > 1, callback=self.callback) as progress:

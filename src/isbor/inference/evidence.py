@@ -27,37 +27,34 @@ The gains of the three moves, exact for the quadratic model, with a size-prior p
         - \tfrac12\frac{(\alpha' - \alpha)\mu_j^2}{1 + (\alpha' - \alpha)\Sigma_{jj}} \\
     \text{delete} &: -\tfrac12(\mu_j^2/\Sigma_{jj} + \ln(\alpha\Sigma_{jj})) + c
 
-Each move changes Σ by a matrix of rank one. μ, S and Q of all n candidates are updated in O(nM).
+Each move changes Σ by a matrix of rank one. μ, S and Q of all n candidates are updated in O(nM), by compiled
+code (`isbor.inference.compiled_moves`).
 
 Source: Tipping & Faul, Fast marginal likelihood maximisation for sparse Bayesian models (2003);
 symbols in docs/notation.md.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from isbor._core.linalg import factorise
+from isbor._core.linalg import UnresolvedError, factorise
 from isbor._core.trace import MoveKind
 from isbor._core.types import FloatArray, IntArray
+from isbor.inference import compiled_moves
+from isbor.inference.compiled_moves import KINDS, NO_MOVE, Missing, State
 from isbor.inference.expansion import Expansion
 
 __all__ = [
     "GramModel",
-    "WeightPosterior",
     "Move",
-    "add",
-    "apply_move",
+    "WeightPosterior",
     "best_move",
-    "weight_posterior",
-    "delete",
     "gram_model",
-    "optimal_precision",
-    "reestimate",
-    "residual",
+    "make_moves",
     "rounding_floor",
+    "weight_posterior",
 ]
 
 # A candidate is collinear with the active functions to working precision if less than this share of its
@@ -75,6 +72,7 @@ class GramModel:
     gram: FloatArray  # (n, n), G
     linear: FloatArray  # (n,), h
     floor: FloatArray  # (n,), values of S below this are rounding errors
+    rest: Missing | None = None  # if rows of G are missing; they are added when they are needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +100,26 @@ class Move:
 def gram_model(expansion: Expansion) -> GramModel:
     """Integrate the thresholds out of a second-order expansion."""
     n = len(expansion.weights)
-    cross = expansion.precision[:n, n:]
-    beta = expansion.threshold_precision
-    inside = expansion.precision[n:, n:] + beta * np.eye(len(expansion.thresholds))
-    projected = factorise(inside).solve(cross.T)
-    floor = rounding_floor(np.diag(expansion.precision)[:n], float(expansion.precision[n:, n:].sum()))
-    gram = expansion.precision[:n, :n] - cross @ projected
-    gram = 0.5 * (gram + gram.T)
-    slope = expansion.gradient[n:] - beta * expansion.thresholds
-    gradient = expansion.gradient[:n] - projected.T @ slope
-    return GramModel(gram, gram @ expansion.weights + gradient, floor)
+    precision, beta, later = expansion.precision, expansion.threshold_precision, expansion.later
+    inside = precision[n:, n:]
+    root = factorise(inside + beta * np.eye(len(inside))).whitening()
+    cross = root @ precision[n:, :n]
+    gram = precision[:n, :n].copy()
+    rest = None
+    if later is None:
+        gram -= cross.T @ cross
+        linear = gram @ expansion.weights
+    else:
+        first = later.n_first
+        diagonal = gram.diagonal() - np.einsum("ij,ij->j", cross, cross)
+        gram[:, :first] -= cross.T @ cross[:, :first]
+        gram[:first, first:] = gram[first:, :first].T
+        np.fill_diagonal(gram, diagonal)
+        linear = gram[:, :first] @ expansion.weights[:first]
+        rest = Missing(np.arange(n) >= first, later.values, later.curvature, np.ascontiguousarray(cross))
+    slope = root @ (expansion.gradient[n:] - beta * expansion.thresholds)
+    linear += expansion.gradient[:n] - slope @ cross
+    return GramModel(gram, linear, rounding_floor(precision.diagonal()[:n], float(inside.sum())), rest)
 
 
 def rounding_floor(square: FloatArray, total_curvature: float) -> FloatArray:
@@ -123,40 +131,16 @@ def rounding_floor(square: FloatArray, total_curvature: float) -> FloatArray:
 
 
 def weight_posterior(model: GramModel, active: IntArray, alpha: FloatArray) -> WeightPosterior:
-    """Return the posterior for an active set, computed from a new factorisation."""
-    if not len(active):
-        empty = np.zeros(0)
-        return WeightPosterior(
-            active, alpha, np.zeros((0, 0)), empty, np.diag(model.gram).copy(), model.linear.copy()
-        )
-    inside = model.gram[np.ix_(active, active)]
-    covariance = factorise(inside + np.diag(alpha)).inverse()
-    mean = covariance @ model.linear[active]
-    columns = model.gram[:, active]
-    sparsity = np.diag(model.gram) - np.einsum("ij,ij->i", columns @ covariance, columns)
-    quality = model.linear - columns @ mean
-    return WeightPosterior(active, alpha, covariance, mean, sparsity, quality)
+    """Return the posterior for an active set, computed from a new factorisation.
 
-
-def residual(model: GramModel, state: WeightPosterior) -> float:
-    """Return the relative error that the rank-one updates have accumulated.
-
-    For active functions, Q_i = α_i μ_i and S_i = α_i - α_i² Σ_ii. The two sides are updated by different
-    recursions, so their difference shows the digits lost.
+    Raise `UnresolvedError` if the active functions are collinear to working precision.
     """
-    if not len(state.active):
-        return 0.0
-    i, alpha = state.active, state.alpha
-    quality = np.abs(state.quality[i] - alpha * state.mean) / (1.0 + np.abs(model.linear[i]))
-    sparsity = np.abs(state.sparsity[i] - alpha * (1.0 - alpha * np.diag(state.covariance)))
-    return float(max(quality.max(), (sparsity / np.maximum(np.diag(model.gram)[i], model.floor[i])).max()))
-
-
-def optimal_precision(s: FloatArray, q: FloatArray) -> FloatArray:
-    """Return the precision that maximises the evidence, infinite if the function should be deleted."""
-    excess = q**2 - s
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.where(excess > 0.0, s**2 / np.where(excess > 0.0, excess, 1.0), np.inf)
+    m, n = len(active), len(model.linear)
+    memory = np.empty((m, m)), np.empty(m), np.empty(n), np.empty(n)
+    state = State(np.array(active, dtype=np.intp), np.array(alpha, dtype=np.float64), *memory)
+    if not compiled_moves.posterior(model.gram, model.linear, m, state):
+        raise UnresolvedError
+    return WeightPosterior(*state)
 
 
 def best_move(
@@ -169,134 +153,66 @@ def best_move(
 ) -> Move | None:
     """Return the move with the largest gain; None if there is no possible move.
 
-    Ties go to the lowest candidate. Candidates with a sparsity below `floor` (see `rounding_floor`) and the
-    `excluded` ones are skipped. `penalty` is the size-prior penalty in nats: one number, or one for each
-    candidate.
+    Ties go to a move of an active function, then to the first one. Candidates with a sparsity below `floor`
+    (see `rounding_floor`) and the `excluded` ones are skipped. `penalty` is the size-prior penalty in nats:
+    one number, or one for each candidate.
     """
-    penalties = np.broadcast_to(np.asarray(penalty, dtype=np.float64), state.sparsity.shape)
-    skipped = np.fromiter(excluded, dtype=np.intp)
-    best: Move | None = None
-    if may_add:
-        best = _best_addition(state, floor, penalties, skipped)
-    inside = _best_inside(state, penalties, skipped)
-    if best is None or (inside is not None and inside.gain >= best.gain):
-        best = inside
-    return best
-
-
-def _best_addition(
-    state: WeightPosterior, floor: FloatArray, penalty: FloatArray, excluded: IntArray
-) -> Move | None:
-    s, q = state.sparsity, state.quality
-    ratio = np.where(s > floor, q**2 / np.where(s > 0.0, s, 1.0), 0.0)
-    ratio[state.active] = 0.0
-    ratio[excluded] = 0.0
-    possible = ratio > 1.0
-    if not possible.any():
-        return None
-    ratio = np.where(possible, ratio, 1.0)
-    gain = np.where(possible, 0.5 * (ratio - 1.0 - np.log(ratio)) - penalty, -np.inf)
-    j = int(np.argmax(gain))
-    return Move("add", j, float(s[j] / (ratio[j] - 1.0)), float(gain[j]))
-
-
-def _best_inside(state: WeightPosterior, penalty: FloatArray, excluded: IntArray) -> Move | None:
-    if len(excluded):
-        state = _without(state, np.isin(state.active, excluded))
-    if not len(state.active):
-        return None
-    variance, mean, alpha = np.diag(state.covariance), state.mean, state.alpha
-    deletion = -0.5 * (mean**2 / variance + np.log(alpha * variance)) + penalty[state.active]
-    best = optimal_precision(np.maximum(1.0 / variance - alpha, 0.0), mean / variance)
-    stays = np.isfinite(best) & (best > 0.0)
-    change = np.where(stays, best, alpha) - alpha
-    growth = 1.0 + change * variance
-    with np.errstate(divide="ignore"):
-        reestimation = np.where(
-            stays,
-            0.5 * (np.log1p(change / alpha) - np.log(growth) - change * mean**2 / growth),
-            -np.inf,
-        )
-    gain = np.maximum(deletion, reestimation)
-    i = int(np.argmax(gain))
-    j = int(state.active[i])
-    if deletion[i] >= reestimation[i]:
-        return Move("delete", j, np.inf, float(deletion[i]))
-    return Move("reestimate", j, float(best[i]), float(reestimation[i]))
-
-
-def _without(state: WeightPosterior, left_out: NDArray[np.bool_]) -> WeightPosterior:
-    """Return the marginal posterior of some of the active weights."""
-    kept = np.flatnonzero(~left_out)
-    return replace(
-        state,
-        active=state.active[kept],
-        alpha=state.alpha[kept],
-        covariance=state.covariance[np.ix_(kept, kept)],
-        mean=state.mean[kept],
+    skipped = np.zeros(floor.shape, dtype=np.bool_)
+    skipped[np.fromiter(excluded, dtype=np.intp)] = True
+    penalties = np.full(floor.shape, penalty, dtype=np.float64)
+    kind, candidate, alpha, gain = compiled_moves.best_move(
+        _compact(state), len(state.active), floor, penalties, may_add, skipped
     )
+    return None if kind == NO_MOVE else Move(KINDS[kind], candidate, alpha, gain)
 
 
-def apply_move(model: GramModel, state: WeightPosterior, move: Move) -> WeightPosterior:
-    """Return the posterior after a move."""
-    if move.kind == "add":
-        return add(model, state, move.candidate, move.alpha)
-    if move.kind == "delete":
-        return delete(model, state, move.candidate)
-    return reestimate(model, state, move.candidate, move.alpha)
+def make_moves(
+    model: GramModel,
+    state: WeightPosterior,
+    penalty: FloatArray,
+    tol: float,
+    max_moves: int,
+    max_additions: float,
+) -> tuple[WeightPosterior, list[Move]]:
+    """Make the best move repeatedly while it gains at least `tol`; return the posterior and the moves.
 
-
-def add(model: GramModel, state: WeightPosterior, j: int, alpha: float) -> WeightPosterior:
-    """Add candidate j to the model with precision alpha."""
-    towards = state.covariance @ model.gram[j, state.active]
-    column = model.gram[j] - towards @ model.gram[state.active]
-    variance = 1.0 / (alpha + state.sparsity[j])
-    mean = variance * state.quality[j]
-    m = len(state.active)
-    covariance = np.empty((m + 1, m + 1))
-    covariance[:m, :m] = state.covariance + variance * np.outer(towards, towards)
-    covariance[m, :m] = covariance[:m, m] = -variance * towards
-    covariance[m, m] = variance
-    return WeightPosterior(
-        np.append(state.active, j),
-        np.append(state.alpha, alpha),
-        covariance,
-        np.append(state.mean - mean * towards, mean),
-        state.sparsity - variance * column**2,
-        state.quality - mean * column,
+    Σ and μ are recomputed when rounding errors have accumulated. If that shows the functions to be collinear,
+    the last move is not made, and none after it.
+    """
+    n, rest = len(model.linear), model.rest
+    if rest is None:
+        rest = Missing(np.zeros(n, np.bool_), np.empty((n, 0)), np.empty(0), np.empty((0, n)))
+    after, m, *record = compiled_moves.make_moves(
+        model.gram,
+        model.linear,
+        model.floor,
+        rest,
+        _compact(state),
+        penalty,
+        float(tol),
+        max_moves,
+        float(max_additions),
     )
+    made = zip(*(column.tolist() for column in record), strict=True)
+    moves = [Move(KINDS[kind], candidate, alpha, gain) for kind, candidate, alpha, gain in made]
+    posterior = WeightPosterior(
+        after.active[:m].copy(),
+        after.alpha[:m].copy(),
+        after.covariance[:m, :m].copy(),
+        after.mean[:m].copy(),
+        after.sparsity,
+        after.quality,
+    )
+    return posterior, moves
 
 
-def reestimate(model: GramModel, state: WeightPosterior, j: int, alpha: float) -> WeightPosterior:
-    """Change the precision of active candidate j."""
-    i = _position(state, j)
-    change = alpha - state.alpha[i]
-    rate = change / (1.0 + change * state.covariance[i, i])
-    alphas = state.alpha.copy()
-    alphas[i] = alpha
-    return replace(_release(model, state, i, rate), alpha=alphas)
-
-
-def delete(model: GramModel, state: WeightPosterior, j: int) -> WeightPosterior:
-    """Delete active candidate j from the model."""
-    i = _position(state, j)
-    state = _release(model, state, i, 1.0 / state.covariance[i, i])
-    return _without(state, np.arange(len(state.active)) == i)
-
-
-def _position(state: WeightPosterior, j: int) -> int:
-    return int(np.flatnonzero(state.active == j)[0])
-
-
-def _release(model: GramModel, state: WeightPosterior, i: int, rate: float) -> WeightPosterior:
-    """Subtract rate · Σ_i Σ_iᵀ from Σ: the common part of reestimating and deleting."""
-    covariance_column = state.covariance[:, i]
-    column = covariance_column @ model.gram[state.active]
-    shift = rate * state.mean[i]
-    return replace(
-        state,
-        covariance=state.covariance - rate * np.outer(covariance_column, covariance_column),
-        mean=state.mean - shift * covariance_column,
-        sparsity=state.sparsity + rate * column**2,
-        quality=state.quality + shift * column,
+def _compact(state: WeightPosterior) -> State:
+    """Return the posterior in the types and layout of compiled code."""
+    return State(
+        np.ascontiguousarray(state.active, dtype=np.intp),
+        np.ascontiguousarray(state.alpha),
+        np.ascontiguousarray(state.covariance),
+        np.ascontiguousarray(state.mean),
+        state.sparsity,
+        state.quality,
     )

@@ -10,7 +10,8 @@ number of threads and added. Each block takes one evaluation of the functions, o
 matrix products. It is then discarded: nothing of size N × n is stored.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -18,9 +19,21 @@ import numpy as np
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
-from isbor.model.likelihood import edges, ordinal_probit, scatter_edges
+from isbor.inference.compiled_expansion import Block, Sums, add_block, latent_moments, new_sums
+from isbor.model.likelihood import edges
 
-__all__ = ["Basis", "Columns", "Expansion", "columns_of", "expand", "streamed"]
+__all__ = [
+    "Basis",
+    "Columns",
+    "Expansion",
+    "Later",
+    "columns_of",
+    "expand",
+    "expand_partly",
+    "expansion_at",
+    "streamed",
+    "summed",
+]
 
 
 class Basis(Protocol):
@@ -40,11 +53,13 @@ class Columns(Protocol):
         """Return the number of functions, m."""
 
     def __call__(self, block: slice, /) -> FloatArray:
-        """Return the values at a block of rows, a new array (n, m)."""
+        """Return the values at a block of rows, (m, n), not to be changed."""
 
 
 # Up to this many values (128 MB) are stored while several passes need them.
 _MAX_KEPT_VALUES = 16_000_000
+# Up to this many values (8 MB) stay in the caches of a processor.
+_MAX_CACHED_VALUES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +71,19 @@ class _Computed:
         return len(self.basis)
 
     def __call__(self, block: slice) -> FloatArray:
-        return self.basis(self.rows.X[block])
+        return np.ascontiguousarray(self.basis(self.rows.X[block]).T)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    values: FloatArray
+    n_functions: int
+    blocks: dict[int, FloatArray]  # by the first row of each block
 
     def __len__(self) -> int:
-        return int(self.values.shape[1])
+        return self.n_functions
 
     def __call__(self, block: slice) -> FloatArray:
-        return self.values[block].copy(order="K")
+        return self.blocks[block.start]
 
 
 def streamed(rows: TrainingRows, basis: Basis) -> Columns:
@@ -81,11 +97,9 @@ def columns_of(rows: TrainingRows, basis: Basis, workers: Workers) -> Columns:
     m = len(basis)
     if len(rows) * m > _MAX_KEPT_VALUES:
         return computed
-    values = np.empty((m, len(rows))).T
     blocks = row_blocks(len(rows), m)
-    for block, part in zip(blocks, workers.map(computed, blocks), strict=True):
-        values[block] = part
-    return _Kept(values)
+    values = workers.map(computed, blocks)
+    return _Kept(m, {block.start: part for block, part in zip(blocks, values, strict=True)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +114,7 @@ class Expansion:
     latent_mean: float  # weighted mean of the rows' latent scores
     latent_variance: float  # weighted variance of the rows' latent scores
     held_precision: float | None = None  # β, if it is held fixed
+    later: "Later | None" = None  # if some inner products are not in Γ yet
 
     @property
     def threshold_precision(self) -> float:
@@ -121,56 +136,76 @@ def expand(
 
     `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
     """
-    n, t = len(columns), len(thresholds)
     edge = edges(thresholds)
+    scale = np.ones(len(rows)) if noise_scale is None else noise_scale
 
-    def block_sums(block: slice) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        phi = columns(block)
-        y, v = rows.y[block], rows.weight[block]
-        f = phi @ weights
-        scale = None if noise_scale is None else noise_scale[block]
-        at = ordinal_probit(f, edge[y], edge[y + 1], scale=scale)
-        # Columns: the gradient in f, then the mixed derivatives in f and each threshold. Edges 0 and t + 1
-        # are infinite: their columns are zero and are dropped.
-        mixed = np.zeros((len(y), t + 3))
-        mixed[:, 0] = v * at.slope
-        scatter_edges(mixed[:, 1:], y, -v * at.lower_curvature, -v * at.upper_curvature)
-        products = (mixed.T @ phi).T
-        # ∂/∂b and the three edge weights of the likelihood's Laplacian, summed by class.
-        by_class = np.empty((5, t + 1))
-        tie = at.upper * at.lower
-        summands = (at.upper, at.lower, at.upper_curvature, at.lower_curvature, tie)
-        for k, summand in enumerate(summands):
-            by_class[k] = np.bincount(y, v * summand, minlength=t + 1)
-        phi *= np.sqrt(v * at.curvature)[:, None]
-        sums = np.array([v @ at.log_p, v.sum(), v @ f, v @ f**2])
-        return sums, products[:, 0], products[:, 2:-1], by_class, phi.T @ phi
+    def add(block: slice, sums: Sums) -> None:
+        part = Block(columns(block), rows.y[block], rows.weight[block], scale[block])
+        add_block(part, weights, edge, len(columns), sums)
 
-    sums = np.zeros(4)
-    g = np.zeros(n)
-    cross = np.zeros((n, t))
-    by_class = np.zeros((5, t + 1))
-    gram = np.zeros((n, n))
-    for part in workers.map(block_sums, row_blocks(len(rows), n)):
-        sums += part[0]
-        g += part[1]
-        cross += part[2]
-        by_class += part[3]
-        gram += part[4]
+    sums = summed(add, rows, len(columns), len(columns) + len(thresholds), workers)
+    return expansion_at(weights, thresholds, sums)
 
-    upper, lower, upper_curvature, lower_curvature, tie = by_class
-    precision = np.empty((n + t, n + t))
-    precision[:n, :n] = gram
-    precision[:n, n:] = cross
-    precision[n:, :n] = cross.T
-    # Threshold k is the upper edge of class k and the lower edge of class k + 1.
-    precision[n:, n:] = (
-        np.diag(upper_curvature[:-1] + tie[:-1] + lower_curvature[1:] + tie[1:])
-        - np.diag(tie[1:-1], 1)
-        - np.diag(tie[1:-1], -1)
-    )
-    gradient = np.concatenate([g, upper[:-1] - lower[1:]])
-    log_likelihood, total, first, second = sums.tolist()
-    mean = first / total
-    variance = max(second / total - mean**2, 0.0)
-    return Expansion(weights, thresholds, log_likelihood, gradient, precision, mean, variance)
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """What it takes to compute inner products Σ_i H_i φ_j φ_k that are not in Γ."""
+
+    n_first: int  # those with the first functions are in Γ
+    values: FloatArray  # (n, N), φ at all rows
+    curvature: FloatArray  # (N,), H
+
+
+def expand_partly(
+    rows: TrainingRows,
+    basis: Basis,
+    n_first: int,
+    weights: FloatArray,
+    thresholds: FloatArray,
+    workers: Workers,
+    noise_scale: FloatArray | None = None,
+) -> Expansion:
+    """Expand like `expand`, but compute inner products with the first functions only, if rows are few.
+
+    Most inner products of candidates with each other are never needed. The others are computed one by one, as
+    long as the values of all functions fit into the caches.
+    """
+    n = len(basis)
+    if n == n_first or n * len(rows) > _MAX_CACHED_VALUES:
+        return expand(rows, streamed(rows, basis), weights, thresholds, workers, noise_scale)
+    edge = edges(thresholds)
+    scale = np.ones(len(rows)) if noise_scale is None else noise_scale
+    values, curvature = np.empty((n, len(rows))), np.empty(len(rows))
+
+    def add(block: slice, sums: Sums) -> None:
+        of_block = np.ascontiguousarray(basis(rows.X[block]).T)
+        part = Block(of_block, rows.y[block], rows.weight[block], scale[block])
+        values[:, block], curvature[block] = of_block, add_block(part, weights, edge, n_first, sums)
+
+    sums = summed(add, rows, n, n + len(thresholds), workers)
+    return replace(expansion_at(weights, thresholds, sums), later=Later(n_first, values, curvature))
+
+
+def expansion_at(weights: FloatArray, thresholds: FloatArray, sums: Sums) -> Expansion:
+    """Return the expansion at a point, given the sums over rows."""
+    mean, variance = latent_moments(sums.totals)
+    log_likelihood = float(sums.totals[0])
+    return Expansion(weights, thresholds, log_likelihood, sums.gradient, sums.precision, mean, variance)
+
+
+def summed(
+    add: Callable[[slice, Sums], None], rows: TrainingRows, n_functions: int, size: int, workers: Workers
+) -> Sums:
+    """Return the sums over all rows, for `size` parameters, of what `add` adds for a block of rows."""
+
+    def sums_of(block: slice) -> Sums:
+        sums = new_sums(size)
+        add(block, sums)
+        return sums
+
+    parts = workers.map(sums_of, row_blocks(len(rows), n_functions))
+    total = next(parts)
+    for part in parts:
+        for whole, summand in zip(total, part, strict=True):
+            whole += summand
+    return total

@@ -23,25 +23,44 @@ The result does not depend on the unit of the score: it is unchanged by (w, b, �
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
 
-from isbor._core.linalg import add_diagonal, factorise
+from isbor._core.linalg import UnresolvedError, add_diagonal, factorise
+from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray
-from isbor.inference.expansion import Expansion
+from isbor.data.rows import TrainingRows
+from isbor.inference import compiled_mode
+from isbor.inference.compiled_expansion import Block
+from isbor.inference.compiled_mode import (
+    ACCEPTED,
+    DONE,
+    HOPELESS,
+    TOO_LONG,
+    UNRESOLVED,
+    judge,
+    laplace_terms,
+    longest_ordered_step,
+    mode_of_block,
+    new_search,
+    next_trial,
+)
+from isbor.inference.expansion import Columns, Expansion, expand, expansion_at
 
 __all__ = [
     "Mode",
     "thresholds_given_weights",
     "find_mode",
+    "find_mode_at_rows",
     "log_evidence",
+    "posterior_covariance",
     "posterior_precision",
     "starting_thresholds",
 ]
 
-_QUADRATIC = 1e-6  # below this Newton decrement, objective and quadratic model differ only by rounding
+_MAX_STEPS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +96,7 @@ def find_mode(
     thresholds: FloatArray,
     *,
     tol: float = 1e-8,
-    max_steps: int = 50,
+    max_steps: int = _MAX_STEPS,
 ) -> Mode:
     """Maximise the posterior of (w, b) by damped Newton steps.
 
@@ -86,27 +105,62 @@ def find_mode(
     a step that does not increase the objective fails because of rounding, so shorter ones are not tried.
     """
     m = len(alpha)
-    here = expand_at(weights, thresholds)
-    for _ in range(max_steps):
-        prior = _prior_precision(here, alpha)
-        theta = np.concatenate([here.weights, here.thresholds])
-        gradient = here.gradient - prior * theta
-        direction = factorise(add_diagonal(here.precision, prior)).solve(gradient)
-        decrement = float(gradient @ direction)
-        height = here.log_likelihood - 0.5 * float(prior @ theta**2)
-        if decrement < max(tol, 1e-14 * abs(height)):  # or below the rounding error of the objective
-            break
-        step = _longest_ordered_step(here.thresholds, direction[m:])
-        for _ in range(1 if decrement < _QUADRATIC else 40):
-            moved = theta + step * direction
-            trial = expand_at(moved[:m], moved[m:])
-            if trial.log_likelihood - 0.5 * float(prior @ moved**2) >= height + 1e-4 * step * decrement:
-                break
-            step *= 0.5
-        else:
-            break
-        here = trial
-    return Mode(alpha, here)
+    newton = new_search(alpha, weights, thresholds)
+    n_steps = 0
+    while True:
+        point = newton.trial.copy()
+        trial = expand_at(point[:m], point[m:])
+        verdict = judge(newton, trial.log_likelihood)
+        if verdict == TOO_LONG:
+            continue
+        if verdict == ACCEPTED:
+            here = trial
+        if verdict == HOPELESS or n_steps == max_steps:
+            return Mode(alpha, here)
+        beta = here.threshold_precision
+        status = next_trial(newton, here.log_likelihood, here.gradient, here.precision, beta, tol)
+        if status == UNRESOLVED:
+            raise UnresolvedError
+        if status == DONE:
+            return Mode(alpha, here)
+        n_steps += 1
+
+
+def find_mode_at_rows(
+    rows: TrainingRows,
+    columns: Columns,
+    alpha: FloatArray,
+    weights: FloatArray,
+    thresholds: FloatArray,
+    workers: Workers,
+    noise_scale: FloatArray | None = None,
+    *,
+    held_precision: float | None = None,
+    tol: float = 1e-8,
+) -> Mode:
+    """Find the mode for functions with the values `columns` at the rows; in one go, if these are one block.
+
+    `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1. `held_precision` is β,
+    if it is held fixed.
+    """
+    m = len(alpha)
+    blocks = row_blocks(len(rows), m)
+    if len(blocks) > 1:
+
+        def expand_at(w: FloatArray, b: FloatArray) -> Expansion:
+            here = expand(rows, columns, w, b, workers, noise_scale)
+            return replace(here, held_precision=held_precision)
+
+        return find_mode(expand_at, alpha, weights, thresholds, tol=tol)
+
+    workers.check()
+    scale = np.ones(len(rows)) if noise_scale is None else noise_scale
+    block = Block(columns(blocks[0]), rows.y, rows.weight, scale)
+    held = np.nan if held_precision is None else held_precision
+    theta, sums, resolved = mode_of_block(block, alpha, weights, thresholds, held, tol, _MAX_STEPS)
+    if not resolved:
+        raise UnresolvedError
+    return Mode(alpha, replace(expansion_at(theta[:m], theta[m:], sums), held_precision=held_precision))
 
 
 def thresholds_given_weights(expansion: Expansion, weights: FloatArray) -> tuple[FloatArray, float]:
@@ -119,7 +173,7 @@ def thresholds_given_weights(expansion: Expansion, weights: FloatArray) -> tuple
     slope = expansion.gradient[n:] - beta * expansion.thresholds
     pull = slope - expansion.precision[n:, :n] @ (weights - expansion.weights)
     direction = factorise(add_diagonal(expansion.precision[n:, n:], beta)).solve(pull)
-    step = _longest_ordered_step(expansion.thresholds, direction)
+    step = longest_ordered_step(expansion.thresholds, direction)
     return expansion.thresholds + step * direction, step
 
 
@@ -128,27 +182,30 @@ def posterior_precision(mode: Mode) -> FloatArray:
     return add_diagonal(mode.expansion.precision, _prior_precision(mode.expansion, mode.alpha))
 
 
+def posterior_covariance(mode: Mode) -> FloatArray:
+    """Return Σ, the posterior covariance of (w, b) at the mode."""
+    here = mode.expansion
+    covariance, resolved = compiled_mode.posterior_covariance(
+        here.precision, _prior_precision(here, mode.alpha)
+    )
+    if not resolved:
+        raise UnresolvedError
+    return covariance
+
+
 def log_evidence(mode: Mode) -> float:
     """Return the Laplace approximation of ln p(y | α)."""
-    prior = _prior_precision(mode.expansion, mode.alpha)
+    here = mode.expansion
     theta = np.concatenate([mode.weights, mode.thresholds])
-    return (
-        mode.expansion.log_likelihood
-        - 0.5 * float(prior @ theta**2)
-        + 0.5 * float(np.log(prior).sum())
-        - 0.5 * factorise(posterior_precision(mode)).log_determinant
-    )
+    terms, resolved = laplace_terms(here.precision, _prior_precision(here, mode.alpha), theta)
+    if not resolved:
+        raise UnresolvedError
+    return here.log_likelihood + float(terms)
 
 
 def _prior_precision(expansion: Expansion, alpha: FloatArray) -> FloatArray:
-    beta = np.full(len(expansion.thresholds), expansion.threshold_precision)
-    return np.concatenate([alpha, beta])
-
-
-def _longest_ordered_step(thresholds: FloatArray, direction: FloatArray) -> float:
-    """Return the largest step of 1, ½, ¼ … after which every gap is at least a tenth of what it was."""
-    gaps, change = np.diff(thresholds), np.diff(direction)
-    step = 1.0
-    while np.any(gaps + step * change < 0.1 * gaps):
-        step *= 0.5
-    return step
+    m = len(alpha)
+    prior = np.empty(m + len(expansion.thresholds))
+    prior[:m] = alpha
+    prior[m:] = expansion.threshold_precision
+    return prior

@@ -25,14 +25,14 @@ ascend. Given s, the rest of the model is as before, with scores and thresholds 
 
 import numpy as np
 
-from isbor._core.linalg import factorise
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
-from isbor.inference.expansion import Columns, Expansion, columns_of
-from isbor.inference.mode import Mode, find_mode, posterior_precision
+from isbor.inference.compiled_expansion import Block, Sums, add_noise_block
+from isbor.inference.expansion import Columns, Expansion, columns_of, summed
+from isbor.inference.mode import Mode, find_mode, posterior_covariance
 from isbor.model.basis import Functions
-from isbor.model.likelihood import edges, ordinal_probit
+from isbor.model.likelihood import edges
 
 __all__ = ["MAX_LOG_SCALE", "expand_noise", "fit_noise", "noise_scale_of", "noise_scale_at_rows"]
 
@@ -78,7 +78,7 @@ def fit_noise(rows: TrainingRows, functions: Functions, mode: Mode, workers: Wor
             tol=1e-2,
         )
         weights = noise.weights
-        covariance = factorise(posterior_precision(noise)).inverse()
+        covariance = posterior_covariance(noise)
         determined = len(weights) - precision * float(height @ np.diag(covariance))
         size = float(height @ weights**2)
         before, precision = precision, float(np.clip(determined / max(size, 1e-12), *_PRECISIONS))
@@ -91,30 +91,11 @@ def expand_noise(
     rows: TrainingRows, columns: Columns, mode: Mode, weights: FloatArray, workers: Workers
 ) -> Expansion:
     """Expand the log likelihood around weights u of the log noise scale, with the score fixed at its mode."""
-    m = len(columns)
-    edge = edges(mode.thresholds)
+    edge, unused = edges(mode.thresholds), np.ones(len(rows))
 
-    def block_sums(block: slice) -> tuple[float, FloatArray, FloatArray]:
-        phi = columns(block)
-        y, v = rows.y[block], rows.weight[block]
-        scale = noise_scale_of(phi, weights)
-        moving = v * (np.abs(np.log(scale)) < MAX_LOG_SCALE)
-        f = phi @ mode.weights / scale
-        low, high = edge[y] / scale, edge[y + 1] / scale
-        at = ordinal_probit(f, low, high)
-        # Zero instead of infinity if there is no threshold: g is zero there.
-        z1 = np.where(np.isfinite(high), high - f, 0.0)
-        z2 = np.where(np.isfinite(low), low - f, 0.0)
-        above, below = z1 * at.upper, z2 * at.lower
-        slope = below - above
-        curvature = slope**2 - above * (1.0 - z1**2) + below * (1.0 - z2**2)
-        gradient = phi.T @ (moving * slope)
-        phi *= np.sqrt(moving * np.maximum(curvature, 0.0))[:, None]
-        return float(v @ at.log_p), gradient, phi.T @ phi
+    def add(block: slice, sums: Sums) -> None:
+        part = Block(columns(block), rows.y[block], rows.weight[block], unused[block])
+        add_noise_block(part, mode.weights, edge, weights, MAX_LOG_SCALE, sums)
 
-    log_likelihood, gradient, precision = 0.0, np.zeros(m), np.zeros((m, m))
-    for part in workers.map(block_sums, row_blocks(len(rows), m)):
-        log_likelihood += part[0]
-        gradient += part[1]
-        precision += part[2]
-    return Expansion(weights, np.zeros(0), log_likelihood, gradient, precision, 0.0, 0.0)
+    sums = summed(add, rows, len(columns), len(columns), workers)
+    return Expansion(weights, np.zeros(0), float(sums.totals[0]), sums.gradient, sums.precision, 0.0, 0.0)

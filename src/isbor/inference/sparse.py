@@ -18,8 +18,8 @@ from isbor._core.linalg import factorise
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
-from isbor.inference.expansion import columns_of, expand
-from isbor.inference.mode import Mode, find_mode, log_evidence
+from isbor.inference.expansion import columns_of
+from isbor.inference.mode import Mode, find_mode_at_rows, log_evidence
 from isbor.inference.noise import noise_scale_of
 from isbor.model.basis import Functions
 from isbor.model.latent import Latent
@@ -74,7 +74,5 @@ def fit_weights(
     `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
     """
     columns = columns_of(rows, functions, workers)
-    mode = find_mode(
-        lambda w, b: expand(rows, columns, w, b, workers, noise_scale), alpha, weights, thresholds
-    )
+    mode = find_mode_at_rows(rows, columns, alpha, weights, thresholds, workers, noise_scale)
     return SparseModel(functions, mode, log_evidence(mode), len(rows))

@@ -26,8 +26,8 @@ a fifth of the violation of all variables, and then other rows are loaded.
 """
 
 import numpy as np
-from numba import njit
 
+from isbor._core.compiled import compiled
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.kernel.kernels import Kernel
@@ -144,7 +144,7 @@ def _fill(
         slot[some] = places
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _thresholds(low: FloatArray, high: FloatArray, links: FloatArray, linked: bool) -> FloatArray:
     """Return the middle of the interval that the conditions allow for each threshold.
 
@@ -171,7 +171,7 @@ def _thresholds(low: FloatArray, high: FloatArray, links: FloatArray, linked: bo
     return middle
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _run(
     row: IntArray,
     threshold: IntArray,
@@ -270,7 +270,7 @@ def _run(
             return n_steps
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _scan(
     j: int,
     row: IntArray,
@@ -298,7 +298,7 @@ def _scan(
     bounds[0, j], bounds[1, j], lowest[j] = low, high, at
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _worst(
     bounds: FloatArray, links: FloatArray, linked: bool, j_first: int, j_last: int
 ) -> tuple[float, int]:
@@ -313,7 +313,7 @@ def _worst(
     return worst, first
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _snapped(value: float, bound: float) -> float:
     """Return the value, or the bound if the difference is a rounding error.
 
@@ -324,7 +324,7 @@ def _snapped(value: float, bound: float) -> float:
     return bound if value >= (1.0 - _ROUNDING) * bound else value
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _max_step(links: FloatArray, i: int, j: int) -> float:
     """Return the largest step from threshold i to j that keeps the multipliers in between nonnegative."""
     step = np.inf
@@ -333,7 +333,7 @@ def _max_step(links: FloatArray, i: int, j: int) -> float:
     return step
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _objectives(
     row: IntArray,
     sign: FloatArray,
@@ -369,7 +369,7 @@ def _objectives(
     return energy + slack_cost, total - energy
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _activate(
     row: IntArray,
     sign: FloatArray,

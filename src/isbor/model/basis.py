@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
+from isbor.model.compiled_basis import function_values
 
 Real = TypeVar("Real", np.float32, np.float64)
 
@@ -44,9 +45,7 @@ class Functions:
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return the centred functions at the rows of X, shape (n, m)."""
-        values = self.at(monomials(X))
-        values -= self.offset[:, None]
-        return values.T
+        return function_values(self.centres, self.metric, self.ramp, self.offset, X).T
 
     def at(self, powers: NDArray[Real]) -> NDArray[Real]:
         """Return the functions without their offsets, (m, n), at rows given by their `monomials`.
@@ -112,7 +111,8 @@ class Functions:
         """Return the functions with offsets such that their means over a sample of the rows are zero."""
         sample = rows.reference
         share = sample.weight / sample.weight.sum()
-        return replace(self, offset=self.at(monomials(sample.X)) @ share)
+        plain = replace(self, offset=np.zeros(len(self)))
+        return replace(self, offset=plain(sample.X).T @ share)
 
 
 def bumps_and_ramps(arguments: NDArray[Real], ramp: NDArray[np.bool_]) -> NDArray[Real]:

@@ -59,12 +59,12 @@ from isbor._core.types import FloatArray, IntArray
 
 __all__ = ["Derivatives", "EdgeSlopes", "edge_slopes", "edges", "ordinal_probit", "scatter_edges"]
 
-_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)
+NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)
 # Columns: the mass, and the first moment of the distance from the near edge, in units of half the gap.
-_QUADRATURE = np.stack([_NODE_WEIGHTS, _NODE_WEIGHTS * (1.0 + _NODES)], axis=1)
-_NARROW_EXPONENT = 1.0  # largest change of the log density across a narrow interval
+_QUADRATURE = np.stack([NODE_WEIGHTS, NODE_WEIGHTS * (1.0 + NODES)], axis=1)
+NARROW_EXPONENT = 1.0  # largest change of the log density across a narrow interval
 _ASYMPTOTIC = 50.0
-_LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
+LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def ordinal_probit(
     # From the thresholds themselves: z1 - z2 loses digits where |f| is large.
     gap = upper - lower
     middle = near + 0.5 * gap
-    narrow = gap * np.maximum(1.0, middle) < _NARROW_EXPONENT
+    narrow = gap * np.maximum(1.0, middle) < NARROW_EXPONENT
 
     log_p, near_density, far_density, excess = (np.empty_like(z1) for _ in range(4))
     for chosen, evaluate in ((narrow, _by_quadrature), (~narrow, _by_tails)):
@@ -179,10 +179,10 @@ def _by_quadrature(near: FloatArray, gap: FloatArray) -> _Parts:
     """Return ln p, the densities at both edges and E z - near, for narrow intervals with middle ≥ 0."""
     half = 0.5 * gap
     middle = near + half
-    t = half[:, None] * _NODES
+    t = half[:, None] * NODES
     density = np.exp(-t * (middle[:, None] + 0.5 * t))
     mass, moment = (density @ _QUADRATURE).T
-    log_p = np.log(half * mass) - 0.5 * middle**2 - _LOG_SQRT_2PI
+    log_p = np.log(half * mass) - 0.5 * middle**2 - LOG_SQRT_2PI
     bend = np.exp(-0.5 * half**2) / (half * mass)
     tilt = np.exp(middle * half)
     return log_p, bend * tilt, bend / tilt, half * moment / mass

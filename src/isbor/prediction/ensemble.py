@@ -4,15 +4,13 @@ The average of several models of the same rows is again a sum of basis functions
 variance of the models plus the variance between them; its noise variance is the mean of theirs.
 
 Models are averaged over searches and over basis families. The scale of a latent score is arbitrary: its unit
-is the noise, and one family may leave twice as much to the noise as another that orders the rows in the same
-way. The latent response, score plus noise, is comparable: thresholds cut it at the same quantiles in all
-families. So before averaging different families, the scores, thresholds and noise of each are divided by the
-standard deviation of its latent response over the training rows. A common factor then makes the mean noise
-variance 1 again:
+is the noise, and one model may leave twice as much to the noise as another that orders the rows in the same
+way. If there is hardly any noise, scores of two searches may differ by a factor of ten. The latent response,
+score plus noise, is comparable: thresholds cut it at the same quantiles in all models. So before averaging,
+the scores, thresholds and noise of each model are divided by the standard deviation of its latent response
+over the training rows. A common factor then makes the mean noise variance 1 again:
 
 .. math:: d_k = \sqrt{1 + \mathrm{Var} f_k}, \qquad c_k = d_k^{-1} \Big/ \sqrt{\tfrac1K \sum_l d_l^{-2}} .
-
-(Searches of one family find about the same noise and are averaged without rescaling.)
 """
 
 from collections.abc import Sequence
@@ -46,9 +44,10 @@ class Ensemble:
 
     @classmethod
     def of(cls, preparation: Preparation, models: Sequence[SparseModel], total_weight: float) -> Self:
-        """Return the plain average of models trained on rows of the given total weight."""
+        """Return the average, with equal shares, of models trained on the same rows of this total weight."""
         n = len(models)
-        return cls(preparation, tuple(models), (1.0 / n,) * n, (1.0,) * n, lapse_after(total_weight))
+        scales = _common_scales([model.mode.expansion.latent_variance for model in models])
+        return cls(preparation, tuple(models), (1.0 / n,) * n, tuple(scales), lapse_after(total_weight))
 
     @classmethod
     def of_families(cls, ensembles: Sequence[Self], rows: TrainingRows, workers: Workers) -> Self:
@@ -60,13 +59,14 @@ class Ensemble:
             return ensembles[0]
         # The last, most adaptive family uses varying columns and their warps; others may use all columns.
         prepared = ensembles[-1].preparation.with_all_columns()
-        precision = np.array([1.0 / (1.0 + some.latent_moments(rows, workers)[1]) for some in ensembles])
-        scales = np.sqrt(precision / precision.mean()).tolist()
+        scales = _common_scales([some.latent_moments(rows, workers)[1] for some in ensembles])
         return cls(
             prepared,
             models=tuple(model for some in ensembles for model in some._over(prepared)),
             shares=tuple(share / len(ensembles) for some in ensembles for share in some.shares),
-            scales=tuple(scale for some, scale in zip(ensembles, scales, strict=True) for _ in some.models),
+            scales=tuple(
+                scale * inner for some, scale in zip(ensembles, scales, strict=True) for inner in some.scales
+            ),
             lapse=ensembles[0].lapse,
         )
 
@@ -164,3 +164,10 @@ class Ensemble:
             replace(model, functions=model.functions.embedded(columns, places, len(preparation.source)))
             for model in self.models
         )
+
+
+def _common_scales(variances: Sequence[float]) -> list[float]:
+    """Return the factors after which models have the same scale, given the variances of their scores."""
+    precision = 1.0 / (1.0 + np.array(variances))
+    scales: list[float] = np.sqrt(precision / precision.mean()).tolist()
+    return scales

@@ -7,31 +7,25 @@ width of the function, so that one step length suits all. A feature that a funct
 `share_metric` does the same for one metric shared by all functions (automatic relevance determination).
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import minimize
 
 from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
-from isbor.inference.expansion import columns_of, expand
-from isbor.inference.gradient import EvidenceGradient, evidence_gradient
-from isbor.inference.mode import Mode, find_mode, log_evidence
 from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions
+from isbor.model.compiled_basis import powers_of
+from isbor.search.compiled_ascent import Problem, climb, place
 
 __all__ = ["move_functions", "share_metric", "typical_widths"]
 
-_MEMORY = 20  # pairs of steps and gradients stored by L-BFGS
 # Newton decrement at which a mode counts as found. Scales that are shared are few and found precisely; value
 # and gradient must agree for that, or line searches fail by rounding. Many functions are moved a part of the
 # way only, for which rough modes suffice.
 _ROUGH, _PRECISE = 1e-2, 1e-6
-_TOO_FAR = 30.0  # a line search with larger parameters has failed
-_REFUSED = 1e12  # objective value that makes the line search turn back
 
 
 def typical_widths(functions: Functions) -> FloatArray:
@@ -54,31 +48,12 @@ def move_functions(
 
     `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
     """
-    functions = model.functions
-    used = functions.metric != 0.0
-    scales = used & ~functions.ramp[:, None]
-    tilts = used & functions.ramp[:, None]
-    width = typical_widths(functions)[used]
-    ends = np.cumsum([np.count_nonzero(scales), np.count_nonzero(tilts), len(width)])
-
-    def apply(p: FloatArray) -> Functions:
-        log_scale, tilt, shift = np.split(p, ends[:-1])
-        metric, centres = functions.metric.copy(), functions.centres.copy()
-        metric[scales] *= np.exp(log_scale)
-        metric[tilts] += tilt
-        centres[used] += shift * width
-        return replace(functions, metric=metric, centres=centres)
-
-    def pull_back(moved: Functions, gradient: EvidenceGradient) -> FloatArray:
-        return np.concatenate(
-            [
-                (gradient.metric * moved.metric)[scales],
-                gradient.metric[tilts],
-                gradient.centres[used] * width,
-            ]
-        )
-
-    return _climb(rows, model, apply, pull_back, int(ends[-1]), max_steps, workers, _ROUGH, noise_scale)
+    used = model.functions.metric != 0.0
+    n_used = int(np.count_nonzero(used))
+    of_metric, of_centres = np.full(used.shape, -1), np.full(used.shape, -1)
+    of_metric[used] = np.arange(n_used)
+    of_centres[used] = n_used + np.arange(n_used)
+    return _climb(rows, model, of_metric, of_centres, max_steps, workers, _ROUGH, noise_scale)
 
 
 def share_metric(
@@ -88,87 +63,51 @@ def share_metric(
 
     All functions share the scales. Columns with the same number in `group`, (d,), have the same scale.
     """
-    functions = model.functions
     numbers = np.unique(group[rows.varying])  # groups without varying columns are not changed
     free = np.isin(group, numbers)
-    parameter = np.searchsorted(numbers, group[free])
-
-    def apply(p: FloatArray) -> Functions:
-        factor = np.ones(len(group))
-        factor[free] = np.exp(p)[parameter]
-        return replace(functions, metric=functions.metric * factor)
-
-    def pull_back(moved: Functions, gradient: EvidenceGradient) -> FloatArray:
-        by_group = np.zeros(len(numbers))
-        np.add.at(by_group, parameter, np.einsum("md,md->d", gradient.metric, moved.metric)[free])
-        return by_group
-
-    return _climb(rows, model, apply, pull_back, len(numbers), max_steps, workers, _PRECISE)
-
-
-@dataclass(slots=True)
-class _Latest:
-    """The last mode found, from which the search for the next one starts."""
-
-    weights: FloatArray
-    thresholds: FloatArray
+    parameter = np.where(free, np.searchsorted(numbers, group), -1)
+    of_metric = np.tile(parameter, (len(model), 1))
+    return _climb(rows, model, of_metric, np.full(of_metric.shape, -1), max_steps, workers, _PRECISE)
 
 
 def _climb(
     rows: TrainingRows,
     model: SparseModel,
-    apply: Callable[[FloatArray], Functions],
-    pull_back: Callable[[Functions, EvidenceGradient], FloatArray],
-    n_parameters: int,
+    of_metric: IntArray,
+    of_centres: IntArray,
     max_steps: int,
     workers: Workers,
     mode_tol: float,
     noise_scale: FloatArray | None = None,
 ) -> SparseModel:
-    """Maximise the log evidence in ln α and in the parameters that `apply` maps to functions."""
-    if not len(model) or not n_parameters:
+    """Maximise the log evidence in ln α and in the parameters of metric and centres, by their numbers."""
+    n_parameters = int(max(of_metric.max(initial=-1), of_centres.max(initial=-1))) + 1
+    if not n_parameters:
         return model
-    beta = model.mode.expansion.threshold_precision
-    latest = _Latest(model.mode.weights, model.mode.thresholds)
-
-    def negative(p: FloatArray) -> tuple[float, FloatArray]:
-        if np.abs(p).max() > _TOO_FAR:
-            return _REFUSED, np.zeros_like(p)
-        functions, alpha = apply(p[:n_parameters]), model.mode.alpha * np.exp(p[n_parameters:])
-        columns = columns_of(rows, functions, workers)
-        try:
-            mode: Mode = find_mode(
-                lambda w, b: replace(expand(rows, columns, w, b, workers, noise_scale), held_precision=beta),
-                alpha,
-                latest.weights,
-                latest.thresholds,
-                tol=mode_tol,
-            )
-            evidence = log_evidence(mode)
-            gradient = evidence_gradient(rows, functions, columns, mode, workers, noise_scale)
-        except UnresolvedError:
-            return _REFUSED, np.zeros_like(p)
-        latest.weights, latest.thresholds = mode.weights, mode.thresholds
-        return -evidence, -np.concatenate([pull_back(functions, gradient), gradient.log_alpha])
-
-    best = minimize(
-        negative,
-        np.zeros(n_parameters + len(model)),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": max_steps, "maxfun": max_steps + max_steps // 3 + 2, "maxcor": _MEMORY},
+    workers.check()
+    functions, start = model.functions, model.mode
+    problem = Problem(
+        powers_of(rows.X),
+        rows.y,
+        rows.weight,
+        np.ones(len(rows)) if noise_scale is None else noise_scale,
+        functions.centres,
+        functions.metric,
+        functions.ramp,
+        functions.offset,
+        start.alpha,
+        of_metric,
+        of_centres,
+        typical_widths(functions),
+        start.expansion.threshold_precision,
+        mode_tol,
     )
-    p = best.x
+    mode = np.concatenate([start.weights, start.thresholds])
+    m = len(model)
+    centres, metric, alpha = place(problem, climb(problem, n_parameters + m, mode, max_steps))
+    moved = replace(functions, centres=centres, metric=metric).centred_on(rows)
     try:
-        moved = fit_weights(
-            rows,
-            apply(p[:n_parameters]).centred_on(rows),
-            model.mode.alpha * np.exp(p[n_parameters:]),
-            latest.weights,
-            latest.thresholds,
-            workers,
-            noise_scale,
-        )
+        fitted = fit_weights(rows, moved, alpha, mode[:m], mode[m:], workers, noise_scale)
     except UnresolvedError:
         return model
-    return moved if moved.log_evidence > model.log_evidence else model
+    return fitted if fitted.log_evidence > model.log_evidence else model

@@ -1,6 +1,5 @@
 """Recording of a search: each step is stored and passed to the callback."""
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -13,11 +12,7 @@ from isbor.inference.evidence import Move
 from isbor.inference.sparse import SparseModel
 from isbor.model.basis import Functions
 
-__all__ = ["Recorder", "StoppedError"]
-
-
-class StoppedError(Exception):
-    """Raised in one thread because another thread of the same fit failed or was interrupted."""
+__all__ = ["Recorder"]
 
 
 @dataclass(slots=True)
@@ -31,7 +26,6 @@ class Recorder:
     steps: list[Step] = field(default_factory=list)  # of the current run
     passes: int = 0
     runs: int = 0
-    stopped: threading.Event | None = None  # if set by another thread, the next step raises StoppedError
 
     def begin_run(self, start: SparseModel, size_prior: float) -> None:
         """Discard the steps of the last run and record the functions of the new starting model."""
@@ -94,8 +88,6 @@ class Recorder:
         size_prior: float,
         n_rows: int,
     ) -> None:
-        if self.stopped is not None and self.stopped.is_set():
-            raise StoppedError
         before = self.earlier[-1] if self.earlier else None
         number = self.passes + (before.pass_number if before else 0)
         run = self.runs + (before.run if before else 0)

@@ -10,10 +10,11 @@ the simplest is selected. With more rows, one part is held out, and the families
 the rest. The most adaptive of these candidates is then selected, because it gains most from the full data.
 """
 
+from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import NamedTuple, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from isbor.data.rows import TrainingRows
 from isbor.data.training import TrainingSet
 from isbor.prediction.ensemble import Ensemble
 from isbor.prediction.probabilities import log_class_probabilities
-from isbor.search.families.catalogue import FAMILIES, fit_families
+from isbor.search.families.catalogue import FAMILIES, Results, family_tasks
 from isbor.search.result import Family
 from isbor.search.settings import SearchSettings
 
@@ -102,32 +103,48 @@ def _name(families: Sequence[Family]) -> str:
 
 def select_families(
     training: TrainingSet, settings: SearchSettings, workers: Workers, callback: Callback | None
-) -> Selection:
+) -> tuple[Selection, float | None]:
     """Select the family, or average of families, with the best validation log score.
 
-    Averages are compared only in cross-validation, and only if the number of functions is not limited.
+    Averages are compared only in cross-validation, and only if the number of functions is not limited. The
+    width of "rbf" in the comparison is returned as well, if there was one.
     """
     rows = training.rows
     n = len(rows)
     if n < _MIN_ROWS:
-        return _simplest(f"{n} distinct rows are too few to compare families")
+        return _simplest(f"{n} distinct rows are too few to compare families"), None
     if len(np.unique(rows.y[_in_large_classes(rows.y)])) < 2:
-        return _simplest(f"fewer than two classes have {_MIN_ROWS_OF_CLASS} rows")
-    parts = list(_folds(rows) if n <= _FOLDED_ROWS else _one_part(rows))
+        return _simplest(f"fewer than two classes have {_MIN_ROWS_OF_CLASS} rows"), None
+    parts = [_Part.of(training, *split) for split in (_folds(rows) if n <= _FOLDED_ROWS else _one_part(rows))]
     members = 2 if settings.n_members is None else settings.n_members
     quick = replace(settings, patience=0, n_members=members, preliminary=True)
     families = [family for family in FAMILIES if _is_tried(family, rows)]
     max_size = len(FAMILIES) if len(parts) > 1 and settings.max_vectors == np.inf else 1
     found: _Found = {}
-    for part in parts:
-        of_part = replace(training, rows=replace(rows.take(part.train), weight=part.train_weight))
-        test = of_part.with_unseen_categories(replace(rows.take(part.test), weight=part.test_weight))
-        results = fit_families(families, of_part, quick, "selection", workers, callback)
-        for some in _averages(families, max_size):
-            model = Ensemble.of_families([results[family].model for family in some], of_part.rows, workers)
-            found.setdefault(some, []).append(_validate(model, test))
+    # After the first part, hopeless families are dropped, and the width is known.
+    for some in (parts[:1], parts[1:]):
+        for part, results in zip(some, _fit(some, families, quick, workers, callback), strict=True):
+            if "rbf" in results:
+                quick = replace(quick, gamma=float(np.asarray(results["rbf"].gamma)))
+            for averaged in _averages(families, max_size):
+                models = [results[family].model for family in averaged]
+                model = Ensemble.of_families(models, part.training.rows, workers)
+                found.setdefault(averaged, []).append(_validate(model, part.held_out))
         families = _remaining(families, found)
-    return _select(found, len(parts))
+    return _select(found, len(parts)), quick.gamma
+
+
+def _fit(
+    parts: Sequence["_Part"],
+    families: Sequence[Family],
+    settings: SearchSettings,
+    workers: Workers,
+    callback: Callback | None,
+) -> list[Results]:
+    """Return the models of all families for each part; all of them are fitted side by side."""
+    tasks = [family_tasks(families, part.training, settings, "selection", callback) for part in parts]
+    results = iter(workers.side_by_side([task for of_part in tasks for task in of_part]))
+    return [dict(ChainMap(*(next(results) for _ in of_part))) for of_part in tasks]
 
 
 def _simplest(why: str) -> Selection:
@@ -220,16 +237,32 @@ def _select(found: _Found, n_parts: int) -> Selection:
     return Selection(winner.families, tuple(trials), reason)
 
 
-class _Part(NamedTuple):
-    """Training rows and held-out rows, and their weights."""
-
-    train: IntArray
-    train_weight: FloatArray
-    test: IntArray
-    test_weight: FloatArray
+_Split: TypeAlias = tuple[IntArray, FloatArray, IntArray, FloatArray]  # rows and weights: training, held out
 
 
-def _folds(rows: TrainingRows) -> Iterator[_Part]:
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Training rows and held-out rows."""
+
+    training: TrainingSet
+    held_out: TrainingRows
+
+    @classmethod
+    def of(
+        cls,
+        training: TrainingSet,
+        train: IntArray,
+        train_weight: FloatArray,
+        test: IntArray,
+        test_weight: FloatArray,
+    ) -> Self:
+        rows = training.rows
+        of_part = replace(training, rows=replace(rows.take(train), weight=train_weight))
+        held_out = replace(rows.take(test), weight=test_weight)
+        return cls(of_part, of_part.with_unseen_categories(held_out))
+
+
+def _folds(rows: TrainingRows) -> Iterator[_Split]:
     """Yield the training and held-out rows of each fold.
 
     With integer weights, a row of weight w counts as w equal rows, some of which may be held out while others
@@ -242,15 +275,15 @@ def _folds(rows: TrainingRows) -> Iterator[_Part]:
         held_out = np.where(_in_large_classes(rows.y), held_out if whole else held_out * rows.weight, 0.0)
         kept = rows.weight - held_out
         train, test = np.flatnonzero(kept > 0), np.flatnonzero(held_out > 0)
-        yield _Part(train, kept[train], test, held_out[test])
+        yield train, kept[train], test, held_out[test]
 
 
-def _one_part(rows: TrainingRows) -> Iterator[_Part]:
+def _one_part(rows: TrainingRows) -> Iterator[_Split]:
     n = len(rows)
     head = np.arange(n) < min(_COMPARED_ROWS, int(0.7 * n))
     stays = head | ~_in_large_classes(rows.y)
     train, test = np.flatnonzero(stays), np.flatnonzero(~stays)[:_HELD_OUT_ROWS]
-    yield _Part(train, rows.weight[train], test, rows.weight[test])
+    yield train, rows.weight[train], test, rows.weight[test]
 
 
 def _in_large_classes(y: IntArray) -> BoolArray:

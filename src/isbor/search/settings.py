@@ -60,6 +60,7 @@ class SearchSettings:
     seed: int
     varying_noise: bool = True  # used by the family "mixed" only
     preliminary: bool = False  # a short search, because another fit follows
+    first_gamma: float | None = None  # a guess of the width, near which it is chosen
 
     @property
     def has_automatic_size(self) -> bool:

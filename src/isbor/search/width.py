@@ -7,7 +7,10 @@ objective is clearly lower, then to wider ones. It is then refined around the be
 each fit starts from the best model so far.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Step
@@ -30,6 +33,7 @@ _START = 3
 # The search towards narrow widths ends when the objective is this many nats below the best twice in a row.
 # Towards wide ones, where functions become nearly polynomial, it ends as soon as the objective falls.
 _CLEARLY_WORSE = 5.0
+_ROUGH_TOL = 0.5  # nats; a pass that gains less is the last of a rough trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +63,14 @@ def choose_width(
     settings: SolverSettings,
     workers: Workers,
     callback: Callback | None = None,
+    *,
+    first: float | None = None,
+    roughly: bool = False,
 ) -> tuple[ChosenWidth, tuple[WidthTrial, ...]]:
     """Return the best width with a model to start from, and all widths tried.
 
-    `n_features` is the number of features that vary.
+    `n_features` is the number of features that vary. If the best width is about `first`, only its
+    neighbourhood is searched. `roughly` saves time where another search will follow.
     """
     trials: list[WidthTrial] = []
 
@@ -77,29 +85,43 @@ def choose_width(
         return ChosenWidth(gamma, model, objective, recorder.all_steps)
 
     settings = replace(settings, first_rows=len(rows), patience=0)
-    sample = rows.head(rows.prefix_size(_COARSE_ROWS))
-    found: dict[int, ChosenWidth] = {}
-    for widths, margin, patience in (
-        (_COARSE_GRID[_START:], _CLEARLY_WORSE, 2),
-        (_COARSE_GRID[_START - 1 :: -1], 0.0, 1),
-    ):
-        worse = 0
-        for k in widths:
-            found[k] = attempt(sample, k, None)
-            best = max(found, key=lambda k: found[k].objective)
-            worse = worse + 1 if found[k].objective < found[best].objective - margin else 0
-            if worse == patience:
-                break
-
-    if len(sample) < len(rows):
+    if roughly:
+        settings = replace(settings, tol=max(settings.tol, _ROUGH_TOL))
+    if first is None:
+        sample = rows.head(rows.prefix_size(_COARSE_ROWS))
+        best, found = _coarse(lambda k: attempt(sample, k, None))
+        if len(sample) < len(rows):
+            sample = rows.head(rows.prefix_size(_FINE_ROWS))
+            found = {best: attempt(sample, best, found[best])}
+    else:
         sample = rows.head(rows.prefix_size(_FINE_ROWS))
-        found = {best: attempt(sample, best, found[best])}
+        k = round(2.0 * np.log2(first * n_features)) - 2
+        best = int(np.clip(k, _COARSE_GRID[0], _COARSE_GRID[-1]))
+        found = {best: attempt(sample, best, None)}
     # Try narrower widths first, because more rows allow narrower functions; continue while the objective
     # rises.
-    for step in (2, -2, 1, -1):
+    for step in (2, -2) if roughly else (2, -2, 1, -1):
         while best + step not in found and _COARSE_GRID[0] <= best + step <= _COARSE_GRID[-1]:
             found[best + step] = attempt(sample, best + step, found[best])
             if found[best + step].objective <= found[best].objective:
                 break
             best += step
     return found[best], tuple(trials)
+
+
+def _coarse(attempt: Callable[[int], ChosenWidth]) -> tuple[int, dict[int, ChosenWidth]]:
+    """Return the best width of the coarse grid, and all that were tried."""
+    found: dict[int, ChosenWidth] = {}
+    best = _COARSE_GRID[_START]
+    for widths, margin, patience in (
+        (_COARSE_GRID[_START:], _CLEARLY_WORSE, 2),
+        (_COARSE_GRID[_START - 1 :: -1], 0.0, 1),
+    ):
+        worse = 0
+        for k in widths:
+            found[k] = attempt(k)
+            best = max(found, key=lambda k: found[k].objective)
+            worse = worse + 1 if found[k].objective < found[best].objective - margin else 0
+            if worse == patience:
+                break
+    return best, found

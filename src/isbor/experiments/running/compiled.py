@@ -5,9 +5,10 @@ The fork server imports it before the first job, so that no job's time includes 
 
 from isbor.datasets import make_saddle
 from isbor.estimators import SVOR
-from isbor.search.adaptive.training import compile_training
+from isbor.search.compilation import compile_search, ensure_compiled
 
 __all__: list[str] = []
 
-compile_training()
+ensure_compiled()
+compile_search()
 SVOR(probability=False).fit(*make_saddle(20, random_state=0))

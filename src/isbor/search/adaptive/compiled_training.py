@@ -13,22 +13,17 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
+from isbor._core.compiled import compiled_sums
+from isbor._core.compiled_maths import exp as _exp
 from isbor._core.types import BoolArray, IntArray, SingleArray
 from isbor.inference.noise import MAX_LOG_SCALE
 
 __all__ = ["Batches", "Layout", "gradient", "train"]
 
-# Sums over a batch may be made in any order, so that they can be vectorised; infinities are respected.
-_MATHS = {"reassoc", "contract", "arcp", "nsz"}
-_compiled = njit(nogil=True, cache=True, fastmath=_MATHS, error_model="numpy")
-
 _MOMENTUM, _SQUARES = 0.9, 0.99  # decay of the means of gradients and their squares
 _WARM_UP = 0.05  # share of the steps in which the step length rises
 _RATE_STEPS = 10  # steps after which the factors of the step length are computed again
-_LOG2_E, _LN2_HIGH, _LN2_LOW = np.float32(1.44269504), np.float32(0.693359375), np.float32(-2.12194440e-4)
 _ONE, _TWO = np.float32(1.0), np.float32(2.0)
 
 
@@ -60,23 +55,7 @@ class Batches(NamedTuple):
     chosen: IntArray  # (steps, batch)
 
 
-@_compiled
-def _exp(x: SingleArray, exponent: NDArray[np.int32], power: SingleArray) -> None:
-    """Replace nonpositive x by exp(x). `exponent` and `power` are views of the same scratch memory."""
-    for i in range(len(x)):
-        a = max(x[i], np.float32(-87.0))
-        n = np.floor(a * _LOG2_E + np.float32(0.5))
-        r = a - n * _LN2_HIGH - n * _LN2_LOW
-        p = _ONE  # the exponential series to the seventh power of r, |r| ≤ ½ ln 2
-        for k in range(7, 0, -1):
-            p = _ONE + p * r * np.float32(1.0 / k)
-        x[i] = p
-        exponent[i] = (np.int32(n) + np.int32(127)) << np.int32(23)
-    for i in range(len(x)):
-        x[i] *= power[i]
-
-
-@_compiled
+@compiled_sums
 def _place(layout: Layout, vector: SingleArray, centre: SingleArray, metric: SingleArray) -> None:
     """Write the present centres and metrics of all entries."""
     n = len(layout.column)
@@ -91,7 +70,7 @@ def _place(layout: Layout, vector: SingleArray, centre: SingleArray, metric: Sin
                 centre[k] = layout.centre[k] + layout.moving[k] * vector[n + k]
 
 
-@_compiled
+@compiled_sums
 def _mills(a: float) -> float:
     """Return the Mills ratio of the standard normal distribution."""
     if a < 4.0:
@@ -102,7 +81,7 @@ def _mills(a: float) -> float:
     return 1.0 / tail
 
 
-@_compiled
+@compiled_sums
 def _densities(low: float, high: float) -> tuple[float, float]:
     """Return the normal density at both ends of an interval over its probability, g2 and g1."""
     mirrored = low + high < 0.0
@@ -117,7 +96,7 @@ def _densities(low: float, high: float) -> tuple[float, float]:
     return (at_far, at_near) if mirrored else (at_near, at_far)
 
 
-@_compiled
+@compiled_sums
 def _likelihood(
     y: IntArray,
     share: SingleArray,
@@ -155,7 +134,7 @@ def _likelihood(
         by_threshold[k] = after if k == 0 else after * math.exp(thresholds[k])
 
 
-@_compiled
+@compiled_sums
 def gradient(
     layout: Layout, vector: SingleArray, X: SingleArray, y: IntArray, share: SingleArray, by: SingleArray
 ) -> None:
@@ -231,7 +210,7 @@ def gradient(
             by[n + begin] = by_shift
 
 
-@_compiled
+@compiled_sums
 def set_rates(layout: Layout, vector: SingleArray, rate: SingleArray) -> None:
     """Write the factors of the step length of scales and shifts, for the present weights."""
     n = len(layout.column)
@@ -244,7 +223,7 @@ def set_rates(layout: Layout, vector: SingleArray, rate: SingleArray) -> None:
             rate[n + k] = _ONE / max(_ONE, effect * reach) if movable else 0.0
 
 
-@_compiled
+@compiled_sums
 def train(
     layout: Layout, batches: Batches, vector: SingleArray, rate: SingleArray, step_length: float
 ) -> None:

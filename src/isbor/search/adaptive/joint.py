@@ -77,12 +77,19 @@ def search_jointly(
     settings: JointSettings,
     workers: Workers,
     recorder: Recorder,
+    start: SparseModel | None = None,
 ) -> SparseModel:
-    """Search for a model of functions with their own centres and metrics."""
+    """Search for a model of functions with their own centres and metrics.
+
+    `start` is a model of the same columns, from whose functions the search begins.
+    """
     sample = rows.head(settings.max_rows)
     penalised = PassSettings(settings.size_prior, settings.max_vectors, settings.tol)
     nothing = proposals.fresh(sample, 1).take(slice(0))
-    state = State(sample, start_from(sample, nothing, workers), None)
+    if start is None:
+        state = State(sample, start_from(sample, nothing, workers), None)
+    else:
+        state = State.of(sample, start, workers)
     recorder.begin_run(state.model, settings.size_prior)
     best = state
 

@@ -69,7 +69,7 @@ def search_functions(
 ) -> SparseModel:
     """Search for a model of functions with their own centres and metrics.
 
-    `start` is a model fitted to the same rows, from which the search continues.
+    `start` is a model of the same columns, from whose functions the search begins.
     """
     penalised = PassSettings(settings.size_prior, settings.max_vectors, settings.tol)
     if start is None:

@@ -30,19 +30,16 @@ fixed order: the result depends on nothing but the rows and the seed. The steps 
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isbor._core.types import BoolArray, FloatArray, IntArray, SingleArray
-from isbor.data.rows import TrainingRows, canonical_rows
-from isbor.model.basis import Functions, RowDictionary, adaptive_cost, column_costs, monomials
+from isbor.data.rows import TrainingRows
+from isbor.model.basis import Functions, adaptive_cost, column_costs, monomials
+from isbor.search.adaptive.compiled_training import Batches, Layout, train
 
-if TYPE_CHECKING:
-    from isbor.search.adaptive.compiled_training import Layout
-
-__all__ = ["Parameters", "Trainable", "compile_training", "train_jointly"]
+__all__ = ["Parameters", "Trainable", "train_jointly"]
 
 _BATCH = 256
 _WEIGHT_PRECISION = 5.0  # λ, of the contributions to the score
@@ -67,21 +64,11 @@ def train_jointly(
     rows: TrainingRows, start: Trainable, n_steps: int, step_length: float, random: np.random.Generator
 ) -> Trainable:
     """Return the functions, weights and thresholds after `n_steps` steps on random batches of the rows."""
-    from isbor.search.adaptive.compiled_training import Batches, train  # loads Numba
-
     parameters = Parameters.of(rows, start)
     weight = (rows.weight / rows.weight.mean()).astype(np.float32)
     batches = Batches(rows.X.astype(np.float32), rows.y, weight, _draw_batches(len(rows), n_steps, random))
     train(parameters.layout, batches, parameters.vector, parameters.rate, step_length)
     return parameters.result()
-
-
-def compile_training() -> None:
-    """Load the compiled steps, so that no fit waits for them; at the first time, compile them, some 10 s."""
-    X, y = np.linspace(-1.0, 1.0, 4)[:, None], np.array([0, 1, 2, 1])
-    rows, _ = canonical_rows(X.copy(), y, np.ones(4))
-    start = Trainable(RowDictionary(rows, 1.0).basis(y[:1]), np.zeros(1), np.array([-1.0, 1.0]), np.zeros(1))
-    train_jointly(rows, start, 1, 0.0, np.random.default_rng(0))
 
 
 def _draw_batches(n_rows: int, n_steps: int, random: np.random.Generator) -> IntArray:
@@ -98,15 +85,13 @@ class Parameters:
 
     start: Trainable
     costs: FloatArray  # of the columns
-    layout: "Layout"
+    layout: Layout
     vector: SingleArray
     rate: SingleArray  # factor of the step length of each parameter
 
     @classmethod
     def of(cls, rows: TrainingRows, start: Trainable) -> "Parameters":
         """Return the parameters at the start."""
-        from isbor.search.adaptive.compiled_training import Layout
-
         functions = start.functions
         m, t = len(functions), len(start.thresholds)
         ramp, used = functions.ramp[:, None], functions.metric != 0.0
@@ -126,7 +111,7 @@ class Parameters:
         )
         layout = Layout(
             first=np.concatenate([[0], np.cumsum(used.sum(axis=1))]),
-            column=np.nonzero(used)[1],
+            column=np.ascontiguousarray(np.nonzero(used)[1]),
             ramp=functions.ramp,
             centre=functions.centres[used].astype(np.float32),
             metric=functions.metric[used].astype(np.float32),

@@ -43,7 +43,9 @@ def fit_ard(
     earlier: tuple[Step, ...] = ()
     n_passes = 0
     if simplest is None:
-        quick = replace(settings, patience=0, max_vectors=np.inf)
+        # A guess of the width suffices for a start.
+        gamma = settings.first_gamma if settings.gamma is None else settings.gamma
+        quick = replace(settings, gamma=gamma, patience=0, max_vectors=np.inf)
         simplest = fit_rbf(training, quick, stage, workers, callback)
         earlier, n_passes = simplest.steps, simplest.n_passes
     dictionary = RowDictionary(rows, float(np.asarray(simplest.gamma)))

@@ -11,8 +11,8 @@ name to `Family` (`isbor.search.result`) and to `FAMILIES`, and decide in `isbor
 data it is tried. All steps: CONTRIBUTING.md.
 """
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
 
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Stage
@@ -23,7 +23,7 @@ from isbor.search.families.rbf import fit_rbf
 from isbor.search.result import Family, SearchResult
 from isbor.search.settings import SearchSettings
 
-__all__ = ["FAMILIES", "FitFamily", "fit_families"]
+__all__ = ["FAMILIES", "FitFamily", "Results", "family_tasks", "fit_families"]
 
 
 class FitFamily(Protocol):
@@ -44,6 +44,35 @@ class FitFamily(Protocol):
 FAMILIES: dict[Family, FitFamily] = {"rbf": fit_rbf, "ard": fit_ard, "mixed": fit_mixed}
 
 
+# Families of one chain are fitted one after the other, because "ard" starts from the result of "rbf".
+_CHAINS: tuple[tuple[Family, ...], ...] = (("rbf", "ard"), ("mixed",))
+
+Results: TypeAlias = dict[Family, SearchResult]
+
+
+def family_tasks(
+    families: Sequence[Family],
+    training: TrainingSet,
+    settings: SearchSettings,
+    stage: Stage,
+    callback: Callback | None,
+) -> list[Callable[[Workers], Results]]:
+    """Return independent tasks that fit one model of each of the `families` to a training set."""
+
+    def task(chain: Sequence[Family]) -> Callable[[Workers], Results]:
+        def fit(workers: Workers) -> Results:
+            results: Results = {}
+            for family in chain:
+                simplest = results.get("rbf")
+                results[family] = FAMILIES[family](training, settings, stage, workers, callback, simplest)
+            return results
+
+        return fit
+
+    chains = ([family for family in chain if family in families] for chain in _CHAINS)
+    return [task(chain) for chain in chains if chain]
+
+
 def fit_families(
     families: Sequence[Family],
     training: TrainingSet,
@@ -51,13 +80,10 @@ def fit_families(
     stage: Stage,
     workers: Workers,
     callback: Callback | None,
-) -> dict[Family, SearchResult]:
-    """Fit one model of each of the `families` to a training set, the simplest first.
-
-    "ard" starts from the result of "rbf", if that is among the families.
-    """
-    results: dict[Family, SearchResult] = {}
-    for family in families:
-        simplest = results.get("rbf")
-        results[family] = FAMILIES[family](training, settings, stage, workers, callback, simplest)
+) -> Results:
+    """Fit one model of each of the `families` to a training set, the simplest first."""
+    results: Results = {}
+    tasks = family_tasks(families, training, settings, stage, callback)
+    for some in workers.side_by_side(tasks):
+        results |= some
     return results

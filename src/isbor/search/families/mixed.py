@@ -1,7 +1,12 @@
-"""The basis family "mixed": functions with their own centres and metrics, averaged over searches."""
+"""The basis family "mixed": functions with their own centres and metrics, averaged over searches.
+
+Searches with different random proposals find different models that fit about equally well. Their average
+usually predicts better than any of them, and its variance includes the disagreement between them.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -14,7 +19,6 @@ from isbor.data.warps import prepare
 from isbor.inference.sparse import SparseModel
 from isbor.model.basis import column_costs
 from isbor.prediction.ensemble import Ensemble
-from isbor.search.adaptive.committee import search_committee
 from isbor.search.adaptive.joint import JointSettings, search_jointly
 from isbor.search.adaptive.proposals import Proposals
 from isbor.search.adaptive.search import AdaptiveSettings, search_functions
@@ -31,7 +35,7 @@ _MAX_MEMBERS = 4
 _MAX_FUNCTIONS = 200
 # A committee that is not trained jointly searches for a few rounds first. If its members have few functions,
 # members are added, up to this many functions in all; else the two members search on.
-_FEW_FUNCTIONS = 45
+_FEW_FUNCTIONS = 60
 _FIRST_ROUNDS = 2
 _PRELIMINARY_ROUNDS = 3  # of a joint search
 # `max_vectors` is shared among the members; there are fewer members if each would get less than this.
@@ -103,9 +107,7 @@ class _Searches:
     callback: Callback | None
     recorders: list[Recorder] = field(default_factory=list)
 
-    def members(
-        self, numbers: range, how: _How, starts: Sequence[SparseModel] | None = None
-    ) -> list[SparseModel]:
+    def members(self, numbers: range, how: _How, starts: Sequence[SparseModel] = ()) -> list[SparseModel]:
         """Return one model for each number, found with proposals of its own, from a start if there is one."""
         rows, costs = self.rows, column_costs(self.rows)
         seeds = np.random.SeedSequence(2 * self.settings.seed).spawn(numbers.stop)
@@ -124,14 +126,14 @@ class _Searches:
             varying_noise=self.settings.varying_noise,
         )
 
-        def member(k: int, workers: Workers, recorder: Recorder) -> SparseModel:
+        def member(k: int, workers: Workers) -> SparseModel:
             proposals = Proposals(np.random.default_rng(seeds[numbers[k]]), self.feature, costs)
+            start = starts[k] if k < len(starts) else None
             if how.jointly:
-                return search_jointly(rows, proposals, joint, workers, recorder)
-            start = starts[k] if starts else None
-            return search_functions(rows, proposals, adaptive, workers, recorder, start)
+                return search_jointly(rows, proposals, joint, workers, recorders[k], start)
+            return search_functions(rows, proposals, adaptive, workers, recorders[k], start)
 
-        return search_committee(member, recorders, self.workers, parallel=how.jointly)
+        return self.workers.side_by_side([partial(member, k) for k in range(len(numbers))])
 
 
 def _committee_size(models: Sequence[SparseModel], max_functions: int) -> int:

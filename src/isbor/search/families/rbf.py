@@ -40,7 +40,15 @@ def fit_rbf(
     for_solver = settings.for_solver(rows)
     if settings.gamma is None:
         unlimited = replace(for_solver, max_vectors=np.inf)
-        chosen, trials = choose_width(rows, training.n_varying, unlimited, workers, callback)
+        chosen, trials = choose_width(
+            rows,
+            training.n_varying,
+            unlimited,
+            workers,
+            callback,
+            first=settings.first_gamma,
+            roughly=settings.preliminary,
+        )
         gamma, earlier = chosen.gamma, chosen.steps
         # The other solvers make their own starting model.
         begin = chosen.model if settings.solver == "gram" else None

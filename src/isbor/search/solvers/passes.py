@@ -18,26 +18,14 @@ from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
-from isbor.inference.evidence import (
-    GramModel,
-    Move,
-    WeightPosterior,
-    apply_move,
-    best_move,
-    gram_model,
-    residual,
-    weight_posterior,
-)
-from isbor.inference.expansion import Expansion, expand, streamed
+from isbor.inference.evidence import Move, WeightPosterior, gram_model, make_moves, weight_posterior
+from isbor.inference.expansion import Expansion, expand_partly
 from isbor.inference.mode import thresholds_given_weights
 from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions
 from isbor.search.recorder import Recorder
 
-__all__ = ["PassSettings", "make_moves", "successful_moves", "one_pass", "shrink"]
-
-# Σ and μ are recomputed when the moves have accumulated a relative error larger than this.
-_DRIFT = 1e-10
+__all__ = ["PassSettings", "successful_moves", "one_pass", "shrink"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +52,8 @@ def one_pass(
     """
     candidates = model.functions.followed_by(fresh)
     weights = np.concatenate([model.mode.weights, np.zeros(len(fresh))])
-    expansion = expand(rows, streamed(rows, candidates), weights, model.mode.thresholds, workers, noise_scale)
+    thresholds = model.mode.thresholds
+    expansion = expand_partly(rows, candidates, len(model), weights, thresholds, workers, noise_scale)
 
     def model_after(after: WeightPosterior) -> SparseModel:
         weights, thresholds = _starting_point(expansion, after)
@@ -123,33 +112,6 @@ def successful_moves(
             pass
         max_moves = len(moves) // 2
     return [], model
-
-
-def make_moves(
-    quadratic: GramModel,
-    state: WeightPosterior,
-    penalty: FloatArray,
-    tol: float,
-    max_moves: int,
-    max_additions: float,
-) -> tuple[WeightPosterior, list[Move]]:
-    """Make the best move repeatedly while it gains at least `tol`."""
-    moves: list[Move] = []
-    additions_left = max_additions
-    while len(moves) < max_moves:
-        move = best_move(state, quadratic.floor, penalty=penalty, may_add=additions_left > 0)
-        if move is None or move.gain < tol:
-            break
-        after = apply_move(quadratic, state, move)
-        if residual(quadratic, after) > _DRIFT:
-            try:
-                after = weight_posterior(quadratic, after.active, after.alpha)
-            except UnresolvedError:
-                break
-        state = after
-        additions_left -= move.kind == "add"
-        moves.append(move)
-    return state, moves
 
 
 def _starting_point(expansion: Expansion, after: WeightPosterior) -> tuple[FloatArray, FloatArray]:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isbor._core.linalg import UnresolvedError, factorise
+from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
 from isbor._core.trace import StopReason
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.evidence import Move, WeightPosterior, best_move, rounding_floor
-from isbor.inference.mode import posterior_precision
+from isbor.inference.mode import posterior_covariance
 from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions, RowDictionary
 from isbor.model.likelihood import edges, ordinal_probit, scatter_edges
@@ -46,7 +46,7 @@ class _Dense:
         scatter_edges(mixed, y, -at.lower_curvature, -at.upper_curvature)
         towards = np.hstack([at.curvature[:, None] * active, mixed[:, 1:-1]])
         cross = self.phi.T @ (v[:, None] * towards)
-        covariance = factorise(posterior_precision(model.mode)).inverse()
+        covariance = posterior_covariance(model.mode)
         square = (v * at.curvature) @ self.phi**2
         sparsity = square - np.einsum("ij,jk,ik->i", cross, covariance, cross, optimize=True)
         quality = self.phi.T @ (v * at.slope)

@@ -2,6 +2,8 @@
 
 import signal
 import threading
+import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +12,6 @@ from numpy.testing import assert_array_equal
 from isbor import ISBOR
 from isbor._core.parallel import Workers
 from isbor.data.rows import canonical_rows
-from isbor.search.adaptive.committee import search_committee
 from isbor.search.adaptive.proposals import Proposals
 from isbor.search.adaptive.search import AdaptiveSettings, search_functions
 from isbor.search.recorder import Recorder
@@ -71,28 +72,31 @@ def test_the_others_stop_where_they_are(table, happens, error):
     X, y = table
     rows, _ = canonical_rows(X, y, np.ones(N_ROWS))
     began = threading.Event()
-    stopped = []  # the flag that all recorders share, once there is one
 
-    def first(step):
-        assert began.wait(60)
-        happens()
-        assert stopped[0].wait(60)  # after Ctrl-C; an error has left by then
+    def wait_for_the_end(workers):
+        for _ in range(6000):
+            if workers.stopped:
+                return
+            time.sleep(0.01)
+        raise AssertionError("not stopped")
 
-    def others(step):
-        stopped.append(recorders[1].stopped)
-        began.set()
-        assert stopped[0].wait(60)
+    def member(k, workers):
+        def callback(step):
+            if k == 0:
+                assert began.wait(60)
+                happens()
+            began.set()
+            wait_for_the_end(workers)  # after Ctrl-C; an error has left by then
 
-    def member(k, workers, recorder):
+        recorders[k] = Recorder("fit", rows.source, callback)
         proposals = Proposals(np.random.default_rng(k), np.arange(2), np.ones(2))
-        return search_functions(rows, proposals, AdaptiveSettings(), workers, recorder)
+        return search_functions(rows, proposals, AdaptiveSettings(), workers, recorders[k])
 
-    recorders = [Recorder("fit", rows.source, callback) for callback in (first, others, others)]
+    recorders = {}
     with Workers(2) as workers, pytest.raises(error):
-        search_committee(member, recorders, workers, parallel=True)
-    assert [len(recorder.steps) for recorder in recorders[:2]] == [1, 1]
-    # A thread may have taken the third up before it was cancelled, for no more than one step.
-    assert len(recorders[2].steps) <= 1
+        workers.side_by_side([partial(member, k) for k in range(3)])
+    # The functions of the start are recorded one by one, with no other work between them.
+    assert all(step.kind == "start" for recorder in recorders.values() for step in recorder.steps)
 
 
 def test_a_callback_that_raises_leaves_the_estimator_as_it_was(table):

@@ -1,0 +1,189 @@
+"""The sums of one block of rows, compiled; `isbor.inference.expansion` and `noise` derive them.
+
+Functions have the values φ, (m, n): the values of one function are contiguous, so loops over rows are
+vectorised. Each function adds its block to `Sums`, which start at zero.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from isbor._core.compiled import compiled
+from isbor._core.types import FloatArray, IntArray
+from isbor.model.compiled_likelihood import Terms, new_terms, probit_terms
+
+__all__ = [
+    "Block",
+    "Sums",
+    "add_block",
+    "add_noise_block",
+    "combined",
+    "latent_moments",
+    "likelihood_terms",
+    "new_sums",
+]
+
+
+_PANEL = 48  # columns of a symmetric matrix that are computed together
+
+
+class Block(NamedTuple):
+    """Some rows."""
+
+    values: FloatArray  # (m, n), φ
+    y: IntArray  # (n,)
+    weight: FloatArray  # (n,)
+    noise_scale: FloatArray  # (n,)
+
+
+class Sums(NamedTuple):
+    """Sums over rows."""
+
+    totals: FloatArray  # (4,): ln p, weight, score, squared score
+    gradient: FloatArray  # (m + r-1,)
+    precision: FloatArray  # (m + r-1, m + r-1)
+
+
+@compiled
+def new_sums(size: int) -> Sums:
+    """Return sums for so many parameters, all zero."""
+    return Sums(np.zeros(4), np.zeros(size), np.zeros((size, size)))
+
+
+@compiled
+def latent_moments(totals: FloatArray) -> tuple[float, float]:
+    """Return the weighted mean and variance of the scores."""
+    mean = totals[2] / totals[1]
+    return mean, max(totals[3] / totals[1] - mean * mean, 0.0)
+
+
+@compiled
+def combined(weights: FloatArray, values: FloatArray) -> FloatArray:
+    """Return Σ_m w_m φ_m at each row."""
+    total = np.zeros(values.shape[1])
+    for m in range(len(weights)):
+        phi, w = values[m], weights[m]
+        if w != 0.0:
+            for i in range(len(total)):
+                total[i] += w * phi[i]
+    return total
+
+
+@compiled
+def likelihood_terms(
+    y: IntArray, score: FloatArray, noise_scale: FloatArray, edge: FloatArray
+) -> tuple[FloatArray, FloatArray, Terms]:
+    """Return z1 and z2 of each row, and the terms of its likelihood; all in units of its noise scale."""
+    n = len(y)
+    z1, z2, gap, terms = np.empty(n), np.empty(n), np.empty(n), new_terms(n)
+    for i in range(n):
+        low, high, s = edge[y[i]], edge[y[i] + 1], noise_scale[i]
+        z1[i], z2[i], gap[i] = (high - score[i]) / s, (low - score[i]) / s, (high - low) / s
+    probit_terms(z1, z2, gap, terms)
+    return z1, z2, terms
+
+
+@compiled
+def _add_gram(values: FloatArray, curvature: FloatArray, n_first: int, precision: FloatArray) -> None:
+    """Add the weighted inner products of the functions to the first rows and columns of the precision.
+
+    Of functions after the first `n_first`, those with themselves and with the first ones are added.
+    """
+    scaled = np.empty_like(values)
+    root = np.sqrt(curvature)
+    for m in range(len(values)):
+        for i in range(len(root)):
+            scaled[m, i] = root[i] * values[m, i]
+    m_all = len(values)
+    for begin in range(0, n_first, _PANEL):  # one triangle only
+        end = min(begin + _PANEL, n_first)
+        products = np.dot(scaled[begin:], scaled[begin:end].T)
+        for m in range(begin, m_all):
+            for k in range(begin, min(m, end)):
+                precision[m, k] += products[m - begin, k - begin]
+                precision[k, m] += products[m - begin, k - begin]
+            if m < end:
+                precision[m, m] += products[m - begin, m - begin]
+    for m in range(n_first, m_all):
+        precision[m, m] += np.dot(scaled[m], scaled[m])
+
+
+@compiled
+def add_block(block: Block, weights: FloatArray, edge: FloatArray, n_first: int, sums: Sums) -> FloatArray:
+    """Add the expansion of the log likelihood, and return the curvature of each row.
+
+    `edge` holds the thresholds between -∞ and ∞. See `_add_gram` for `n_first`.
+    """
+    m_all, n = block.values.shape
+    t = len(edge) - 2
+    f = combined(weights, block.values)
+    curvature = np.empty(n)
+    mixed = np.zeros((t + 1, n))  # the slope in f, then the mixed derivatives in f and each threshold
+    totals, gradient, precision = sums
+    _, _, at = likelihood_terms(block.y, f, block.noise_scale, edge)
+    for i in range(n):
+        k, v, s = block.y[i], block.weight[i], block.noise_scale[i]
+        g1, g2 = at.upper[i], at.lower[i]
+        totals[0] += v * at.log_p[i]
+        totals[1] += v
+        totals[2] += v * f[i]
+        totals[3] += v * f[i] * f[i]
+        per_square = v / (s * s)
+        c1, c2 = per_square * at.upper_curvature[i], per_square * at.lower_curvature[i]
+        tie = per_square * g1 * g2
+        curvature[i] = c1 + c2
+        mixed[0, i] = v * at.mean[i] / s
+        # Threshold j, of 0 … t-1, is the upper edge of class j and the lower edge of class j + 1.
+        if k > 0:
+            j = m_all + k - 1
+            mixed[k, i] = -c2
+            gradient[j] -= v * g2 / s
+            precision[j, j] += c2 + tie
+        if k < t:
+            j = m_all + k
+            mixed[k + 1, i] = -c1
+            gradient[j] += v * g1 / s
+            precision[j, j] += c1 + tie
+            if k > 0:
+                precision[j, j - 1] -= tie
+                precision[j - 1, j] -= tie
+    _add_gram(block.values, curvature, n_first, precision)
+    products = np.dot(mixed, block.values.T)
+    for m in range(m_all):
+        gradient[m] += products[0, m]
+        for k in range(t):
+            precision[m, m_all + k] += products[k + 1, m]
+            precision[m_all + k, m] += products[k + 1, m]
+    return curvature
+
+
+@compiled
+def add_noise_block(
+    block: Block,
+    weights: FloatArray,
+    edge: FloatArray,
+    noise_weights: FloatArray,
+    max_log_scale: float,
+    sums: Sums,
+) -> None:
+    """Add the expansion in the weights of the log noise scale; the noise scale of the block is not used."""
+    n = block.values.shape[1]
+    t = len(edge) - 2
+    f, log_scale = combined(weights, block.values), combined(noise_weights, block.values)
+    scale = np.exp(np.minimum(np.maximum(log_scale, -max_log_scale), max_log_scale))
+    curvature, slope = np.empty(n), np.empty(n)
+    totals, gradient, precision = sums
+    z1, z2, at = likelihood_terms(block.y, f, scale, edge)
+    for i in range(n):
+        k, v = block.y[i], block.weight[i]
+        # Zero instead of infinity if there is no threshold: g is zero there.
+        high, low = (z1[i] if k < t else 0.0), (z2[i] if k > 0 else 0.0)
+        above, below = high * at.upper[i], low * at.lower[i]
+        by_scale = below - above
+        bend = by_scale * by_scale - above * (1.0 - high * high) + below * (1.0 - low * low)
+        moving = v if abs(log_scale[i]) < max_log_scale else 0.0
+        totals[0] += v * at.log_p[i]
+        slope[i] = moving * by_scale
+        curvature[i] = moving * max(bend, 0.0)
+    _add_gram(block.values, curvature, len(block.values), precision)
+    gradient += np.dot(block.values, slope)

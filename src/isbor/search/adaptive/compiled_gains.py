@@ -1,0 +1,254 @@
+"""Gains of many functions and their ascent, compiled; `isbor.search.adaptive.gains` derives the formulas.
+
+Functions are evaluated in batches. Their values come from the features that they use, and one matrix product
+projects a batch on what the model explains; a second one gives the gradients of the gains. Inner loops run
+over a block of rows, in single precision, and are vectorised by the compiler. The interpreter lock is
+released.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isbor._core.compiled import compiled_sums
+from isbor._core.compiled_maths import exp, tanh
+from isbor._core.types import BoolArray, FloatArray, IntArray, SingleArray
+
+__all__ = ["Entries", "Fitted", "climb", "gains_of"]
+
+_FIRST_STEP, _LONGEST_STEP, _SHORTEST_STEP = 0.2, 1.0, 1e-3
+_FASTER, _SLOWER = 1.3, 0.5
+_COLLINEAR = 1e-4  # as in `isbor.inference.evidence`, for single precision
+_ZERO, _ONE, _TWO = np.float32(0.0), np.float32(1.0), np.float32(2.0)
+
+
+class Fitted(NamedTuple):
+    """A model at its mode: what the gain of a further function depends on, with the rows in blocks.
+
+    All blocks have n rows. The last one is filled up with rows of zeros, which add nothing to any sum.
+    """
+
+    columns: SingleArray  # (d, blocks, n), the features of the rows
+    explained: SingleArray  # (blocks, n, M + r - 1), BΣ^½
+    delta: SingleArray  # (blocks, n), δ
+    curvature: SingleArray  # (blocks, n), H
+    share: SingleArray  # (blocks, n), weights of the rows, summing to one
+
+
+class Entries(NamedTuple):
+    """Functions, by the features they use: entry k, of first[m] ≤ k < first[m + 1], belongs to function m."""
+
+    first: IntArray  # (m + 1,) first entry of each function
+    column: IntArray  # (k,)
+    ramp: BoolArray  # (m,)
+    centre: FloatArray  # (k,) z
+    metric: FloatArray  # (k,) θ
+    width: FloatArray  # (k,) change of the centre by a step of 1
+
+
+class _Batch(NamedTuple):
+    """Some functions, evaluated."""
+
+    values: SingleArray  # (blocks, m, n), φ minus its mean
+    mean: SingleArray  # (m,)
+    projected: SingleArray  # (m, M + r - 1), Σ^½ Bᵀφ
+    quality: SingleArray  # (m,) Q
+    sparsity: SingleArray  # (m,) S; infinite for a function that is collinear with the active ones
+
+
+@compiled_sums
+def gains_of(fitted: Fitted, entries: Entries, begin: int, end: int) -> FloatArray:
+    """Return the gains of the functions from `begin` to `end`, (end - begin,)."""
+    batch = _new_batch(fitted, end - begin)
+    _evaluate(fitted, entries, begin, batch)
+    gains = np.empty(end - begin)
+    for j in range(len(gains)):
+        gains[j] = _gain(batch, j)
+    return gains
+
+
+@compiled_sums
+def climb(fitted: Fitted, entries: Entries, begin: int, end: int, n_steps: int) -> None:
+    """Move each function from `begin` to `end` to the best point that it visits in some steps of Rprop."""
+    batch = _new_batch(fitted, end - begin)
+    by_value = np.empty_like(batch.values)
+    first, centre, metric = entries.first, entries.centre, entries.metric
+    best_centre, best_metric = centre.copy(), metric.copy()
+    by_centre, by_metric = np.empty_like(centre), np.empty_like(metric)
+    shift, growth = np.zeros_like(centre), np.zeros_like(metric)  # the signs of the last moves
+    shift_step, growth_step = np.full_like(centre, _FIRST_STEP), np.full_like(metric, _FIRST_STEP)
+    highest = np.full(end - begin, -np.inf)
+    for n in range(n_steps + 1):
+        _evaluate(fitted, entries, begin, batch)
+        for j in range(end - begin):
+            gain = _gain(batch, j)
+            if gain > highest[j]:
+                highest[j] = gain
+                for k in range(first[begin + j], first[begin + j + 1]):
+                    best_centre[k], best_metric[k] = centre[k], metric[k]
+        if n == n_steps:
+            break
+        _write_slopes(fitted, entries, begin, batch, by_value, by_centre, by_metric)
+        for m in range(begin, end):
+            for k in range(first[m], first[m + 1]):
+                shift[k], shift_step[k] = _rprop(by_centre[k], shift[k], shift_step[k])
+                growth[k], growth_step[k] = _rprop(by_metric[k], growth[k], growth_step[k])
+                centre[k] += shift[k] * shift_step[k] * entries.width[k]
+                if entries.ramp[m]:
+                    metric[k] += growth[k] * growth_step[k] * max(abs(metric[k]), 0.1)
+                else:
+                    metric[k] *= math.exp(growth[k] * growth_step[k])
+                if metric[k] == 0.0:
+                    metric[k] = 1e-6  # zero would mean "not used"
+    for k in range(first[begin], first[end]):
+        centre[k], metric[k] = best_centre[k], best_metric[k]
+
+
+@compiled_sums
+def _rprop(slope: float, direction: float, step: float) -> tuple[float, float]:
+    """Return the next direction and step; a parameter whose slope has changed its sign rests once."""
+    turned = np.sign(slope) * direction
+    if turned < 0.0:
+        return 0.0, max(_SLOWER * step, _SHORTEST_STEP)
+    return np.sign(slope), min(_FASTER * step, _LONGEST_STEP) if turned > 0.0 else step
+
+
+@compiled_sums
+def _new_batch(fitted: Fitted, size: int) -> _Batch:
+    n_blocks, n, n_explained = fitted.explained.shape
+    return _Batch(
+        np.empty((n_blocks, size, n), np.float32),
+        np.empty(size, np.float32),
+        np.empty((size, n_explained), np.float32),
+        np.empty(size, np.float32),
+        np.empty(size, np.float32),
+    )
+
+
+@compiled_sums
+def _evaluate(fitted: Fitted, entries: Entries, begin: int, batch: _Batch) -> None:
+    """Evaluate the functions from `begin` on, as many as the batch has places for."""
+    n_blocks, size, n = batch.values.shape
+    power = np.empty(n, np.float32)
+    exponent = power.view(np.int32)
+    square = np.empty(size, np.float32)
+    for j in range(size):
+        mean = _ZERO
+        for b in range(n_blocks):
+            phi, share = batch.values[b, j], fitted.share[b]
+            _write_values(fitted, entries, begin + j, b, phi, exponent, power)
+            for i in range(n):
+                mean += share[i] * phi[i]
+        quality, curved = _ZERO, _ZERO
+        for b in range(n_blocks):
+            phi, delta, curvature = batch.values[b, j], fitted.delta[b], fitted.curvature[b]
+            for i in range(n):
+                phi[i] -= mean
+                quality += delta[i] * phi[i]
+                curved += curvature[i] * phi[i] * phi[i]
+        batch.mean[j], batch.quality[j], square[j] = mean, quality, curved
+    _project(fitted, batch)
+    for j in range(size):
+        sparsity = square[j]
+        for k in range(batch.projected.shape[1]):
+            sparsity -= batch.projected[j, k] * batch.projected[j, k]
+        resolved = sparsity > _COLLINEAR * max(square[j], 1e-30)
+        batch.sparsity[j] = sparsity if resolved else np.inf
+
+
+@compiled_sums
+def _write_values(
+    fitted: Fitted,
+    entries: Entries,
+    m: int,
+    b: int,
+    phi: SingleArray,
+    exponent: NDArray[np.int32],
+    power: SingleArray,
+) -> None:
+    """Write function m at block b of the rows; the scratch memory is that of `exp`."""
+    for i in range(len(phi)):
+        phi[i] = _ZERO
+    for k in range(entries.first[m], entries.first[m + 1]):
+        x = fitted.columns[entries.column[k], b]
+        z, theta = np.float32(entries.centre[k]), np.float32(entries.metric[k])
+        if entries.ramp[m]:
+            for i in range(len(phi)):
+                phi[i] += theta * (x[i] - z)
+        else:
+            for i in range(len(phi)):
+                phi[i] -= theta * (x[i] - z) * (x[i] - z)
+    if entries.ramp[m]:
+        tanh(phi, exponent, power)
+    else:
+        exp(phi, exponent, power)
+
+
+@compiled_sums
+def _project(fitted: Fitted, batch: _Batch) -> None:
+    """Write the projections of the centred values."""
+    projected = batch.projected
+    product = np.empty_like(projected)
+    np.dot(batch.values[0], fitted.explained[0], projected)
+    for b in range(1, len(batch.values)):
+        np.dot(batch.values[b], fitted.explained[b], product)
+        for j in range(projected.shape[0]):
+            for k in range(projected.shape[1]):
+                projected[j, k] += product[j, k]
+
+
+@compiled_sums
+def _gain(batch: _Batch, j: int) -> float:
+    """Return the gain of adding; for x < 1, where it is zero, a negative value that increases with x."""
+    x = float(batch.quality[j] * batch.quality[j] / batch.sparsity[j])
+    return 0.5 * (x - 1.0 - math.log(x)) if x > 1.0 else 0.5 * (x - 1.0)
+
+
+@compiled_sums
+def _write_slopes(
+    fitted: Fitted,
+    entries: Entries,
+    begin: int,
+    batch: _Batch,
+    by_value: SingleArray,
+    by_centre: FloatArray,
+    by_metric: FloatArray,
+) -> None:
+    """Write the gradients of the gains in the entries; `by_value` is scratch memory like the values."""
+    n_blocks, size, n = batch.values.shape
+    for b in range(n_blocks):
+        np.dot(batch.projected, fitted.explained[b].T, by_value[b])
+    for j in range(size):
+        ramp, mean = entries.ramp[begin + j], batch.mean[j]
+        quality, sparsity = batch.quality[j], batch.sparsity[j]
+        x = quality * quality / sparsity
+        rate = _ONE - _ONE / x if x > _ONE else _ONE
+        by_quality, by_sparsity = rate * quality / sparsity, rate * x / sparsity
+        total = _ZERO
+        for b in range(n_blocks):
+            by, phi = by_value[b, j], batch.values[b, j]
+            delta, curvature = fitted.delta[b], fitted.curvature[b]
+            for i in range(n):
+                by[i] = by_sparsity * (by[i] - curvature[i] * phi[i]) + by_quality * delta[i]
+                total += by[i]
+        entries_of = range(entries.first[begin + j], entries.first[begin + j + 1])
+        for k in entries_of:
+            by_centre[k], by_metric[k] = 0.0, 0.0
+        for b in range(n_blocks):
+            by, phi, share = by_value[b, j], batch.values[b, j], fitted.share[b]
+            by_argument = _ZERO
+            for i in range(n):
+                value = phi[i] + mean
+                # The mean, which is subtracted, depends on all values: hence the total.
+                by[i] = (by[i] - total * share[i]) * (_ONE - value * value if ramp else value)
+                by_argument += by[i]
+            for k in entries_of:
+                column, z = fitted.columns[entries.column[k], b], np.float32(entries.centre[k])
+                linear, square = _ZERO, _ZERO
+                for i in range(n):
+                    linear += by[i] * (column[i] - z)
+                    square += by[i] * (column[i] - z) * (column[i] - z)
+                by_centre[k] += entries.metric[k] * (-by_argument if ramp else _TWO * linear)
+                by_metric[k] += linear if ramp else -square
