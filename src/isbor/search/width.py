@@ -33,7 +33,9 @@ _START = 3
 # The search towards narrow widths ends when the objective is this many nats below the best twice in a row.
 # Towards wide ones, where functions become nearly polynomial, it ends as soon as the objective falls.
 _CLEARLY_WORSE = 5.0
-_ROUGH_TOL = 0.5  # nats; a pass that gains less is the last of a rough trial
+# Of rough trials: rows of the coarse grid, and nats that a pass must gain to be followed by another.
+_ROUGH_ROWS = 500
+_ROUGH_TOL = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +87,18 @@ def choose_width(
         return ChosenWidth(gamma, model, objective, recorder.all_steps)
 
     settings = replace(settings, first_rows=len(rows), patience=0)
+    coarse_rows, fine_rows = _COARSE_ROWS, _FINE_ROWS
     if roughly:
         settings = replace(settings, tol=max(settings.tol, _ROUGH_TOL))
+        coarse_rows, fine_rows = _ROUGH_ROWS, _COARSE_ROWS
     if first is None:
-        sample = rows.head(rows.prefix_size(_COARSE_ROWS))
+        sample = rows.head(rows.prefix_size(coarse_rows))
         best, found = _coarse(lambda k: attempt(sample, k, None))
         if len(sample) < len(rows):
-            sample = rows.head(rows.prefix_size(_FINE_ROWS))
+            sample = rows.head(rows.prefix_size(fine_rows))
             found = {best: attempt(sample, best, found[best])}
     else:
-        sample = rows.head(rows.prefix_size(_FINE_ROWS))
+        sample = rows.head(rows.prefix_size(fine_rows))
         k = round(2.0 * np.log2(first * n_features)) - 2
         best = int(np.clip(k, _COARSE_GRID[0], _COARSE_GRID[-1]))
         found = {best: attempt(sample, best, None)}

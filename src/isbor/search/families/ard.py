@@ -25,6 +25,9 @@ __all__ = ["fit_ard"]
 _SCALE_ROWS = 4000
 _SCALE_ROUNDS = 4
 _SCALE_STEPS = 20
+# The model to start from: its rows, and nats that a pass must gain to be followed by another.
+_START_ROWS = 1000
+_START_TOL = 0.5
 
 
 def fit_ard(
@@ -43,10 +46,11 @@ def fit_ard(
     earlier: tuple[Step, ...] = ()
     n_passes = 0
     if simplest is None:
-        # A guess of the width suffices for a start.
+        # A rough model of some rows suffices for a start, and a guess of the width.
         gamma = settings.first_gamma if settings.gamma is None else settings.gamma
-        quick = replace(settings, gamma=gamma, patience=0, max_vectors=np.inf)
-        simplest = fit_rbf(training, quick, stage, workers, callback)
+        quick = replace(settings, gamma=gamma, tol=_START_TOL, patience=0, max_vectors=np.inf)
+        some = replace(training, rows=rows.head(rows.prefix_size(_START_ROWS)))
+        simplest = fit_rbf(some, quick, stage, workers, callback)
         earlier, n_passes = simplest.steps, simplest.n_passes
     dictionary = RowDictionary(rows, float(np.asarray(simplest.gamma)))
     for_solver = settings.for_solver(rows)
