@@ -7,8 +7,9 @@ Models are averaged over searches and over basis families. The scale of a latent
 is the noise, and one model may leave twice as much to the noise as another that orders the rows in the same
 way. If there is hardly any noise, scores of two searches may differ by a factor of ten. The latent response,
 score plus noise, is comparable: thresholds cut it at the same quantiles in all models. So before averaging,
-the scores, thresholds and noise of each model are divided by the standard deviation of its latent response
-over the training rows. A common factor then makes the mean noise variance 1 again:
+the scores, thresholds and noise of each model are divided by a measure of its latent response: the standard
+deviation over the training rows for models of different families, the range of the thresholds for searches
+of one family. A common factor then makes the mean noise variance 1 again. For families,
 
 .. math:: d_k = \sqrt{1 + \mathrm{Var} f_k}, \qquad c_k = d_k^{-1} \Big/ \sqrt{\tfrac1K \sum_l d_l^{-2}} .
 """
@@ -46,7 +47,7 @@ class Ensemble:
     def of(cls, preparation: Preparation, models: Sequence[SparseModel], total_weight: float) -> Self:
         """Return the average, with equal shares, of models trained on the same rows of this total weight."""
         n = len(models)
-        scales = _common_scales([model.mode.expansion.latent_variance for model in models])
+        scales = _common_scales([_spread(model) for model in models])
         return cls(preparation, tuple(models), (1.0 / n,) * n, tuple(scales), lapse_after(total_weight))
 
     @classmethod
@@ -59,7 +60,7 @@ class Ensemble:
             return ensembles[0]
         # The last, most adaptive family uses varying columns and their warps; others may use all columns.
         prepared = ensembles[-1].preparation.with_all_columns()
-        scales = _common_scales([some.latent_moments(rows, workers)[1] for some in ensembles])
+        scales = _common_scales([1.0 + some.latent_moments(rows, workers)[1] for some in ensembles])
         return cls(
             prepared,
             models=tuple(model for some in ensembles for model in some._over(prepared)),
@@ -166,8 +167,18 @@ class Ensemble:
         )
 
 
-def _common_scales(variances: Sequence[float]) -> list[float]:
-    """Return the factors after which models have the same scale, given the variances of their scores."""
-    precision = 1.0 / (1.0 + np.array(variances))
+def _spread(model: SparseModel) -> float:
+    """Return the squared range of the thresholds; of a single one, the variance of the latent response.
+
+    The thresholds of searches for one family differ by their scale only. The variance of the scores would do
+    as well, but for a few rows with extreme scores.
+    """
+    thresholds, expansion = model.mode.thresholds, model.mode.expansion
+    return float(np.ptp(thresholds)) ** 2 if len(thresholds) > 1 else 1.0 + expansion.latent_variance
+
+
+def _common_scales(spreads: Sequence[float]) -> list[float]:
+    """Return the factors after which models have the same scale, given the squares of their scales."""
+    precision = 1.0 / np.array(spreads)
     scales: list[float] = np.sqrt(precision / precision.mean()).tolist()
     return scales
