@@ -12,6 +12,7 @@ from isbor.model.basis import (
     column_costs,
     monomials,
 )
+from isbor.model.compiled_basis import parameter_gradient
 from tests.oracles import dense
 from tests.problems import small_rows
 
@@ -62,8 +63,9 @@ def test_parameter_gradient(functions, name):
     weight = np.random.default_rng(2).normal(size=(6, 40))
     powers = monomials(X)
     by_argument = weight * functions.slopes(functions.at(powers))
+    described = functions.centres, functions.metric, functions.ramp
     gradient = dict(
-        zip(("centres", "metric"), functions.parameter_gradient(by_argument @ powers.T), strict=True)
+        zip(("centres", "metric"), parameter_gradient(*described, by_argument @ powers.T), strict=True)
     )
 
     def total(parameters):

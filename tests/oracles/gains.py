@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from isbor.model.basis import monomials
+from isbor.model.compiled_basis import parameter_gradient
 from isbor.search.ascent import typical_widths
 
 FIRST_STEP, LONGEST_STEP, SHORTEST_STEP = 0.2, 1.0, 1e-3
@@ -34,7 +35,8 @@ def gains_and_slopes(fitted, functions):
     by_value = np.outer(rate * quality / sparsity, delta)
     by_value += (rate * x / sparsity)[:, None] * (projected @ explained.T - curvature * values)
     by_value -= np.outer(by_value.sum(axis=1), share)  # the functions are centred
-    return gain, *functions.parameter_gradient((by_value * slopes) @ powers.T)
+    described = functions.centres, functions.metric, functions.ramp
+    return gain, *parameter_gradient(*described, (by_value * slopes) @ powers.T)
 
 
 def climb(fitted, functions, n_steps):

@@ -69,14 +69,6 @@ class Functions:
         ramp = np.hstack([np.zeros_like(theta), theta, -tilt.sum(axis=1)[:, None]])
         return np.where(self.ramp[:, None], ramp, bump)
 
-    def parameter_gradient(self, by_coefficient: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Convert a gradient in the coefficients, (m, 2d + 1), to gradients in centres and metric, (m, d)."""
-        square, linear, constant = np.split(by_coefficient, [self.metric.shape[1], -1], axis=1)
-        theta, z, ramp = self.metric, self.centres, self.ramp[:, None]
-        centres = np.where(ramp, -theta * constant, 2.0 * theta * (linear - z * constant))
-        metric = np.where(ramp, linear - z * constant, 2.0 * z * linear - square - z * z * constant)
-        return centres, metric
-
     def take(self, chosen: IntArray | NDArray[np.bool_] | slice) -> Self:
         """Return the chosen functions."""
         return replace(
