@@ -43,9 +43,9 @@ class AdaptiveSettings:
 
     size_prior: float = 2.0  # nats per unit of cost
     max_vectors: float = np.inf
-    n_fresh: int = 300  # fresh functions proposed in each pass
-    n_children: int = 120  # children proposed in each pass
-    n_kept: int = 48  # fresh functions and children kept
+    n_fresh: int = 600  # fresh functions proposed in each pass
+    n_children: int = 200  # children proposed in each pass
+    n_kept: int = 64  # fresh functions and children kept
     n_oblique: int = 8  # oblique ramps proposed in each pass, all kept
     candidate_steps: int = 6  # ascent steps of each kept proposal
     passes: int = 3  # in a round
