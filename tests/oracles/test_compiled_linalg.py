@@ -79,3 +79,16 @@ def test_matrices_without_a_factor(matrix):
     if np.isfinite(matrix).all():  # of others, LAPACK says nothing
         with pytest.raises(UnresolvedError, match="singular|no curvature"):
             factorise(matrix)
+
+
+def test_a_large_matrix_is_factorised_in_panels():
+    half = np.random.default_rng(0).normal(size=(150, 170))
+    matrix = half @ half.T
+    resolved, lower, scale = factors_of(matrix)
+    expected = factorise(matrix)
+    assert resolved
+    assert_allclose(np.tril(lower), np.tril(expected.lower), rtol=ROUNDING, atol=ROUNDING)
+    assert_allclose(scale, expected.scale)
+    lower[:] = matrix  # in place
+    assert cholesky(lower, lower, scale)
+    assert_allclose(np.tril(lower), np.tril(expected.lower), rtol=ROUNDING, atol=ROUNDING)

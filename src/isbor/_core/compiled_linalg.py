@@ -14,6 +14,8 @@ from isbor._core.types import FloatArray
 
 __all__ = ["cholesky", "inverse", "log_determinant", "solve", "whitening"]
 
+_PANEL = 64  # columns of a large matrix that are computed together
+
 
 @compiled_sums
 def _product(a: FloatArray, b: FloatArray, n: int) -> float:
@@ -31,17 +33,28 @@ def cholesky(matrix: FloatArray, lower: FloatArray, scale: FloatArray) -> bool:
     `scale` becomes 1/√diagonal, and `lower` the factor L of the scaled matrix, LLᵀ. Above the diagonal it is
     not written. It may be the matrix itself.
     """
-    for i in range(len(matrix)):
+    n = len(matrix)
+    for i in range(n):
         if not 0.0 < matrix[i, i] < np.inf:  # NaN included
             return False
         scale[i] = 1.0 / math.sqrt(matrix[i, i])
-        for j in range(i):
-            scaled = matrix[i, j] * scale[i] * scale[j]
-            lower[i, j] = (scaled - _product(lower[i], lower[j], j)) / lower[j, j]
-        pivot = 1.0 - _product(lower[i], lower[i], i)
-        if not pivot > 0.0:
-            return False
-        lower[i, i] = math.sqrt(pivot)
+    for begin in range(0, n, _PANEL):  # a panel of columns; products with those before it by BLAS
+        end = min(begin + _PANEL, n)
+        products = np.zeros((n - begin, end - begin))
+        if begin > 0:
+            before = np.ascontiguousarray(lower[begin:, :begin])
+            products = np.dot(before, before[: end - begin].T)
+        for i in range(begin, n):
+            for j in range(begin, min(i, end)):
+                scaled = matrix[i, j] * scale[i] * scale[j] - products[i - begin, j - begin]
+                scaled -= _product(lower[i, begin:], lower[j, begin:], j - begin)
+                lower[i, j] = scaled / lower[j, j]
+            if i < end:
+                pivot = 1.0 - products[i - begin, i - begin]
+                pivot -= _product(lower[i, begin:], lower[i, begin:], i - begin)
+                if not pivot > 0.0:
+                    return False
+                lower[i, i] = math.sqrt(pivot)
     return True
 
 
