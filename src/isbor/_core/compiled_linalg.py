@@ -14,7 +14,7 @@ from isbor._core.types import FloatArray
 
 __all__ = ["cholesky", "inverse", "log_determinant", "solve", "whitening"]
 
-_PANEL = 64  # columns of a large matrix that are computed together
+_SMALL = 64  # rows of a matrix up to which a plain loop is as fast as LAPACK
 
 
 @compiled_sums
@@ -30,31 +30,42 @@ def _product(a: FloatArray, b: FloatArray, n: int) -> float:
 def cholesky(matrix: FloatArray, lower: FloatArray, scale: FloatArray) -> bool:
     """Factorise a matrix; return False if it is not numerically positive definite.
 
-    `scale` becomes 1/√diagonal, and `lower` the factor L of the scaled matrix, LLᵀ. Above the diagonal it is
-    not written. It may be the matrix itself.
+    `scale` becomes 1/√diagonal, and the lower triangle of `lower` the factor L of the scaled matrix, LLᵀ.
+    `lower` may be the matrix itself.
     """
     n = len(matrix)
     for i in range(n):
         if not 0.0 < matrix[i, i] < np.inf:  # NaN included
             return False
         scale[i] = 1.0 / math.sqrt(matrix[i, i])
-    for begin in range(0, n, _PANEL):  # a panel of columns; products with those before it by BLAS
-        end = min(begin + _PANEL, n)
-        products = np.zeros((n - begin, end - begin))
-        if begin > 0:
-            before = np.ascontiguousarray(lower[begin:, :begin])
-            products = np.dot(before, before[: end - begin].T)
-        for i in range(begin, n):
-            for j in range(begin, min(i, end)):
-                scaled = matrix[i, j] * scale[i] * scale[j] - products[i - begin, j - begin]
-                scaled -= _product(lower[i, begin:], lower[j, begin:], j - begin)
-                lower[i, j] = scaled / lower[j, j]
-            if i < end:
-                pivot = 1.0 - products[i - begin, i - begin]
-                pivot -= _product(lower[i, begin:], lower[i, begin:], i - begin)
-                if not pivot > 0.0:
-                    return False
-                lower[i, i] = math.sqrt(pivot)
+    for i in range(n):
+        for j in range(i):
+            lower[i, j] = matrix[i, j] * scale[i] * scale[j]
+    for i in range(n):
+        lower[i, i] = 1.0
+    return _factorise_by_lapack(lower) if n > _SMALL else _factorise(lower)
+
+
+@compiled
+def _factorise(lower: FloatArray) -> bool:
+    """Replace the lower triangle of a scaled matrix by its factor."""
+    for i in range(len(lower)):
+        for j in range(i):
+            lower[i, j] = (lower[i, j] - _product(lower[i], lower[j], j)) / lower[j, j]
+        pivot = lower[i, i] - _product(lower[i], lower[i], i)
+        if not pivot > 0.0:
+            return False
+        lower[i, i] = math.sqrt(pivot)
+    return True
+
+
+@compiled
+def _factorise_by_lapack(lower: FloatArray) -> bool:
+    """Replace the lower triangle of a scaled matrix by its factor."""
+    try:
+        lower[:] = np.linalg.cholesky(lower)
+    except Exception:  # noqa: BLE001 - compiled code cannot name LinAlgError
+        return False
     return True
 
 

@@ -24,7 +24,9 @@ __all__ = [
 ]
 
 
-_PANEL = 48  # columns of a symmetric matrix that are computed together
+# Columns of a symmetric matrix that are computed together, if it is small or large; columns written together.
+_PANEL, _LARGE_PANEL, _TILE = 48, 96, 32
+_LARGE = 400
 
 
 class Block(NamedTuple):
@@ -95,15 +97,18 @@ def _add_gram(values: FloatArray, curvature: FloatArray, n_first: int, precision
         for i in range(len(root)):
             scaled[m, i] = root[i] * values[m, i]
     m_all = len(values)
-    for begin in range(0, n_first, _PANEL):  # one triangle only
-        end = min(begin + _PANEL, n_first)
-        products = np.dot(scaled[begin:], scaled[begin:end].T)
-        for m in range(begin, m_all):
-            for k in range(begin, min(m, end)):
-                precision[m, k] += products[m - begin, k - begin]
-                precision[k, m] += products[m - begin, k - begin]
-            if m < end:
-                precision[m, m] += products[m - begin, m - begin]
+    panel = _PANEL if m_all < _LARGE else _LARGE_PANEL
+    for begin in range(0, n_first, panel):  # one triangle only
+        end = min(begin + panel, n_first)
+        products = np.dot(scaled[begin:end], scaled[begin:].T)
+        for first in range(begin, m_all, _TILE):
+            last = min(first + _TILE, m_all)
+            for k in range(begin, end):
+                for m in range(max(k, first), last):
+                    precision[k, m] += products[k - begin, m - begin]
+            for m in range(first, last):
+                for k in range(begin, min(m, end)):
+                    precision[m, k] += products[k - begin, m - begin]
     for m in range(n_first, m_all):
         precision[m, m] += np.dot(scaled[m], scaled[m])
 

@@ -76,8 +76,8 @@ def next_trial(
     prior, theta, direction, m = newton.prior, newton.theta, newton.direction, len(newton.alpha)
     prior[:m], prior[m:] = newton.alpha, beta
     slope = gradient - prior * theta
-    lower, scale = np.empty_like(precision), np.empty_like(prior)
-    if not cholesky(_posterior(precision, prior), lower, scale):
+    lower, scale = _posterior(precision, prior), np.empty_like(prior)
+    if not cholesky(lower, lower, scale):
         return UNRESOLVED
     direction[:] = solve(lower, scale, slope)
     height, decrement = log_likelihood - penalty(prior, theta), np.dot(slope, direction)
@@ -157,8 +157,8 @@ def _posterior(precision: FloatArray, prior: FloatArray) -> FloatArray:
 @compiled
 def laplace_terms(precision: FloatArray, prior: FloatArray, theta: FloatArray) -> tuple[float, bool]:
     """Return ln p(y | α) - ℓ by the Laplace approximation, and whether the functions are resolved."""
-    lower, scale = np.empty_like(precision), np.empty_like(prior)
-    if not cholesky(_posterior(precision, prior), lower, scale):
+    lower, scale = _posterior(precision, prior), np.empty_like(prior)
+    if not cholesky(lower, lower, scale):
         return 0.0, False
     total = -penalty(prior, theta) - 0.5 * log_determinant(lower, scale)
     for i in range(len(prior)):
@@ -169,8 +169,8 @@ def laplace_terms(precision: FloatArray, prior: FloatArray, theta: FloatArray) -
 @compiled
 def posterior_covariance(precision: FloatArray, prior: FloatArray) -> tuple[FloatArray, bool]:
     """Return Σ = P⁻¹, and whether the functions are resolved."""
-    lower, scale = np.empty_like(precision), np.empty_like(prior)
-    if not cholesky(_posterior(precision, prior), lower, scale):
+    lower, scale = _posterior(precision, prior), np.empty_like(prior)
+    if not cholesky(lower, lower, scale):
         return lower, False
     covariance = np.empty_like(precision)
     inverse(whitening(lower, scale), covariance)
