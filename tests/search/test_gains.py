@@ -13,6 +13,8 @@ from isbor.inference.expansion import expand, streamed
 from isbor.inference.sparse import fit_weights
 from isbor.search.adaptive import gains as module
 from isbor.search.adaptive.compiled_gains import _evaluate, _new_batch, _write_slopes, climb, gains_of
+from isbor.search.adaptive.compiled_proposals import best_direction
+from isbor.search.adaptive.entries import Entries
 from isbor.search.adaptive.gains import Directions, Gains, best_candidates
 from isbor.search.adaptive.proposals import Proposals
 from isbor.search.starts import start_from
@@ -23,9 +25,9 @@ from tests.problems import small_rows
 @pytest.fixture(scope="module")
 def problem():
     rows = small_rows(n=301, d=4)
-    proposals = Proposals(np.random.default_rng(0), np.arange(rows.X.shape[1]), np.ones(rows.X.shape[1]))
+    proposals = Proposals.of(np.random.default_rng(0), rows, np.arange(rows.X.shape[1]))
     with Workers(1) as workers:
-        model = start_from(rows, proposals.fresh(rows, 8).centred_on(rows), workers)
+        model = start_from(rows, proposals.fresh(8).functions(rows.X).centred_on(rows), workers)
         model = fit_weights(
             rows,
             model.functions,
@@ -34,7 +36,22 @@ def problem():
             model.mode.thresholds,
             workers,
         )
-    return rows, model, proposals.fresh(rows, 60)
+    return rows, model, proposals.fresh(60).functions(rows.X)
+
+
+def values(gains, functions):
+    with Workers(1) as workers:
+        return gains.values(Entries.of(functions), workers)
+
+
+def climbed(gains, functions, n_steps, n_jobs=1):
+    entries = Entries.of(functions)
+    with Workers(n_jobs) as workers:
+        gains.climb(entries, n_steps, workers)
+    used = functions.metric != 0
+    centres, metric = functions.centres.copy(), functions.metric.copy()
+    centres[used], metric[used] = entries.centre, entries.metric
+    return replace(functions, centres=centres, metric=metric)
 
 
 def test_gains_are_those_of_additions(problem):
@@ -44,7 +61,7 @@ def test_gains_are_those_of_additions(problem):
     weights = np.append(model.mode.weights, np.zeros(len(fresh)))
     with Workers(1) as workers:
         expansion = expand(rows, streamed(rows, everything), weights, model.mode.thresholds, workers)
-        gains = Gains.of(rows, model, workers).values(fresh, workers)
+        gains = values(Gains.of(rows, model, workers), fresh)
     state = weight_posterior(gram_model(expansion), np.arange(len(model)), model.mode.alpha)
     ratio = (state.quality**2 / state.sparsity)[len(model) :]
     expected = np.where(ratio > 1, 0.5 * (ratio - 1 - np.log(np.maximum(ratio, 1))), 0.5 * (ratio - 1))
@@ -68,13 +85,12 @@ def gains(problem, request, monkeypatch):
 
 def test_gains_and_their_slopes_are_those_of_the_oracle(problem, gains):
     _, _, fresh = problem
-    entries = module._entries(fresh)
+    entries = Entries.of(fresh)
     batch = _new_batch(gains.fitted, len(fresh))
     by_centre, by_metric = np.zeros((2, len(entries.column)))
     _evaluate(gains.fitted, entries, 0, batch)
     _write_slopes(gains.fitted, entries, 0, batch, np.empty_like(batch.values), by_centre, by_metric)
-    with Workers(1) as workers:
-        found = gains.values(fresh, workers)
+    found = values(gains, fresh)
     expected, *slopes = oracle.gains_and_slopes(gains.fitted, fresh)
     assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
     assert (expected > 1).sum() > 20
@@ -100,36 +116,33 @@ def test_slopes_of_the_oracle_are_derivatives(problem, gains):
 
 def test_climbing_is_that_of_the_oracle(problem, gains):
     _, _, fresh = problem
-    with Workers(1) as workers:
-        found = gains.climbed(fresh, 5, workers)
+    found = climbed(gains, fresh, 5)
     expected = oracle.climb(gains.fitted, fresh, 5)
     same = np.isclose(found.centres, expected.centres, atol=1e-5) & np.isclose(found.metric, expected.metric)
     assert same.all(axis=1).mean() > 0.95  # where a slope is nearly zero, its sign may differ by rounding
     before, highest = (oracle.gains_and_slopes(gains.fitted, some)[0] for some in (fresh, expected))
     assert np.mean(highest > before + 0.1) > 0.5
-    # Columns that are not used keep their centres.
-    assert_array_equal(found.centres[fresh.metric == 0], fresh.centres[fresh.metric == 0])
 
 
 def test_results_do_not_depend_on_the_number_of_threads(problem, gains):
     _, _, fresh = problem
-    many = fresh.followed_by(fresh).followed_by(fresh)
-    values, climbed = [], []
+    many = Entries.of(fresh.take(np.tile(np.arange(len(fresh)), 6)))
+    found = []
     for n_jobs in (1, 2):
+        moved = many.take(np.arange(many.n_functions))
         with Workers(n_jobs) as workers:
-            values.append(gains.values(many, workers))
-            climbed.append(gains.climbed(many, 4, workers))
-    assert_array_equal(values[0], values[1])
-    assert_array_equal(climbed[0].centres, climbed[1].centres)
-    assert_array_equal(climbed[0].metric, climbed[1].metric)
+            gained = gains.values(many, workers)
+            gains.climb(moved, 4, workers)
+        found.append((gained, moved.centre, moved.metric))
+    for one, other in zip(*found, strict=True):
+        assert_array_equal(one, other)
 
 
 def test_functions_are_compiled_for_one_type_of_arguments(problem, gains):
     _, _, fresh = problem
     one = fresh.take(np.flatnonzero((fresh.metric != 0).sum(axis=1) == 1)[:1])
-    with Workers(1) as workers:
-        for some in (one, fresh, fresh.take(slice(0))):
-            assert len(gains.values(some, workers)) == len(gains.climbed(some, 1, workers)) == len(some)
+    for some in (one, fresh, fresh.take(slice(0))):
+        assert len(values(gains, some)) == len(climbed(gains, some, 1)) == len(some)
     assert len(gains_of.signatures) == len(climb.signatures) == 1
 
 
@@ -145,53 +158,46 @@ def test_tanh():
 def test_a_constant_gains_nothing(problem, gains):
     _, _, fresh = problem
     nothing = replace(fresh, metric=np.zeros_like(fresh.metric))
-    with Workers(1) as workers:
-        assert gains.values(nothing, workers).max() < 0
-        assert_array_equal(gains.climbed(nothing, 3, workers).metric, 0.0)
+    assert values(gains, nothing).max() < 0
+    assert_array_equal(climbed(gains, nothing, 3).metric, 0.0)
 
 
 def test_climbing_raises_the_gains_and_keeps_features(problem):
     rows, model, fresh = problem
+    proposed = Entries.of(fresh)
     with Workers(1) as workers:
         gains = Gains.of(rows, model, workers)
-        nothing = fresh.take(slice(0))
-        plain, climbed = (
-            best_candidates(fresh, nothing, gains, size_prior=2.0, keep=10, n_steps=n_steps, workers=workers)
+        nothing = proposed.take(np.arange(0))
+        plain, improved = (
+            best_candidates(
+                proposed, nothing, gains, size_prior=2.0, keep=10, n_steps=n_steps, workers=workers
+            )
             for n_steps in (0, 8)
         )
-        before, after = gains.values(plain, workers), gains.values(climbed, workers)
+        before, after = gains.values(plain, workers), gains.values(improved, workers)
     assert np.all(after >= before - 1e-4)
     assert after.max() > before.max() + 0.1
-    assert np.array_equal(plain.metric != 0, climbed.metric != 0)
+    assert_array_equal(plain.first, improved.first)
+    assert_array_equal(plain.column, improved.column)
 
 
 def test_the_best_direction_is_that_of_the_straight_line_that_gains_most(problem):
-    rows, model, _ = problem
+    rows, model, fresh = problem
     d = rows.X.shape[1]
     random = np.random.default_rng(3)
-    proposals = Proposals(random, np.arange(d), np.ones(d))
     with Workers(1) as workers:
-        directions = Directions.of(Gains.of(rows, model, workers))
-        best = directions.best(np.ones((1, d), dtype=bool))
-        others = np.vstack([best, np.eye(d), random.normal(size=(50, d))])
-        lines = replace(
-            proposals.fresh(rows, len(others)),
-            metric=0.01 * others,  # gentle: straight over all rows
-            ramp=np.ones(len(others), dtype=bool),
-        )
-        gains = Gains.of(rows, model, workers).values(lines, workers)
-    # The ridge takes a little; the strength of a single column is its Q²/S.
-    assert gains[0] > gains[1:].max() - 0.1
-    x = directions.strength
+        gains = Gains.of(rows, model, workers)
+    quality, sparsity = (getattr(Directions.of(gains), name) for name in ("quality", "sparsity"))
+    best = best_direction(quality, sparsity, np.arange(d))
+    others = np.vstack([best, np.eye(d), random.normal(size=(50, d))])
+    lines = replace(
+        fresh.take(np.zeros(len(others), dtype=int)),
+        metric=0.01 * others,  # gentle: straight over all rows
+        ramp=np.ones(len(others), dtype=bool),
+    )
+    gained = values(gains, lines)
+    # The ridge takes a little; the gain of a single column is that of its Q²/S.
+    assert gained[0] > gained[1:].max() - 0.1
+    x = quality**2 / np.diag(sparsity)
     expected = np.where(x > 1, 0.5 * (x - 1 - np.log(np.maximum(x, 1))), 0.5 * (x - 1))
-    assert_allclose(gains[1 : d + 1], expected, rtol=0.05, atol=0.1)
-
-
-def test_oblique_ramps_use_the_columns_of_their_features(problem):
-    rows, model, _ = problem
-    d = rows.X.shape[1]
-    proposals = Proposals(np.random.default_rng(4), np.arange(d), np.ones(d))
-    with Workers(1) as workers:
-        ramps = proposals.oblique(rows, 40, Directions.of(Gains.of(rows, model, workers)))
-    assert ramps.ramp.all()
-    assert set(np.count_nonzero(ramps.metric, axis=1)) == {min(size, d) for size in (3, 6)}
+    assert_allclose(gained[1 : d + 1], expected, rtol=0.05, atol=0.1)

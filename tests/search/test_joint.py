@@ -9,7 +9,6 @@ from isbor import ISBOR
 from isbor._core.parallel import Workers
 from isbor.metrics import log_loss
 from isbor.search.adaptive.joint import JointSettings, search_jointly
-from isbor.search.adaptive.proposals import Proposals
 from isbor.search.families import mixed
 from isbor.search.recorder import Recorder
 from tests.estimators.hard_problems import check_fitted, named_problems, random_problem
@@ -81,8 +80,8 @@ def test_with_very_many_rows_the_model_is_refitted_to_all():
     rows = small_rows(n=3000)
     recorder = Recorder("fit", rows.source)
     with Workers(2) as workers:
-        proposals = Proposals(np.random.default_rng(0), np.arange(2), np.ones(2))
-        model = search_jointly(rows, proposals, JointSettings(max_rows=1000), workers, recorder)
+        random, settings = np.random.default_rng(0), JointSettings(max_rows=1000)
+        model = search_jointly(rows, np.arange(2), settings, random, workers, recorder)
     assert model.n_rows == 3000
     assert {step.n_rows for step in recorder.steps} == {1000, 3000}
 
@@ -102,20 +101,3 @@ def test_random_defects_do_it_no_harm(seed, monkeypatch):
     X, y, weight = random_problem(seed)
     noise = "varying" if seed % 2 else "constant"
     check_fitted(ISBOR(basis="mixed", n_members=1, noise=noise, n_jobs=1).fit(X, y, weight), X)
-
-
-def test_siblings_have_the_features_of_their_parents_on_other_rows():
-    rows = small_rows(n=300, d=6)
-    proposals = Proposals(np.random.default_rng(0), np.arange(6), np.ones(6))
-    parents = proposals.fresh(rows, 5)
-    siblings = proposals.siblings(rows, parents, 400)
-    patterns = {tuple(used) for used in parents.metric != 0}
-    assert {tuple(used) for used in siblings.metric != 0} == patterns
-    assert_array_equal(siblings.centres, rows.X[siblings.origin])
-    assert len(np.unique(siblings.origin)) > 150
-    assert len(proposals.siblings(rows, parents.take(slice(0)), 10)) == 0
-    # Scales are within a few octaves of a parent's; slopes of ramps keep their signs.
-    for ramp in (True, False):
-        own = parents.metric[parents.ramp == ramp]
-        signs = {tuple(np.sign(metric)) for metric in own}
-        assert {tuple(np.sign(metric)) for metric in siblings.metric[siblings.ramp == ramp]} <= signs

@@ -12,7 +12,6 @@ from numpy.testing import assert_array_equal
 from isbor import ISBOR
 from isbor._core.parallel import Workers
 from isbor.data.rows import canonical_rows
-from isbor.search.adaptive.proposals import Proposals
 from isbor.search.adaptive.search import AdaptiveSettings, search_functions
 from isbor.search.recorder import Recorder
 from tests.problems import noisy_rows
@@ -89,8 +88,8 @@ def test_the_others_stop_where_they_are(table, happens, error):
             wait_for_the_end(workers)  # after Ctrl-C; an error has left by then
 
         recorders[k] = Recorder("fit", rows.source, callback)
-        proposals = Proposals(np.random.default_rng(k), np.arange(2), np.ones(2))
-        return search_functions(rows, proposals, AdaptiveSettings(), workers, recorders[k])
+        random = np.random.default_rng(k)
+        return search_functions(rows, np.arange(2), AdaptiveSettings(), random, workers, recorders[k])
 
     recorders = {}
     with Workers(2) as workers, pytest.raises(error):

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from isbor.data.rows import canonical_rows
 from isbor.inference.mode import starting_thresholds
 from isbor.inference.noise import noise_scale_of
-from isbor.model.basis import column_costs, monomials
+from isbor.model.basis import monomials
 from isbor.model.likelihood import edges, ordinal_probit
 from isbor.search.adaptive import training
 from isbor.search.adaptive.compiled_training import _densities, _exp, gradient, set_rates
@@ -19,12 +19,14 @@ from tests.problems import small_rows
 
 
 def trainable(rows, m=12, *, varying_noise=True, seed=0):
-    """Return random functions, bumps and ramps, with random weights."""
+    """Return random functions, bumps and ramps, with random weights; no ramp is too flat for training."""
     rng = np.random.default_rng(seed)
-    proposals = Proposals(rng, np.arange(rows.X.shape[1]), column_costs(rows))
+    proposals = Proposals.of(rng, rows, np.arange(rows.X.shape[1]))
     thresholds = starting_thresholds(rows.y, rows.weight)
+    functions = proposals.fresh(10 * m).functions(rows.X).centred_on(rows)
+    steep = np.linalg.norm(functions.metric, axis=1) > 2 * training._FLATTEST
     return Trainable(
-        proposals.fresh(rows, m).centred_on(rows),
+        functions.take(np.flatnonzero(steep | ~functions.ramp)[:m]),
         rng.normal(size=m),
         thresholds,
         0.2 * rng.normal(size=m) if varying_noise else None,

@@ -19,7 +19,6 @@ from isbor.data.rows import canonical_rows
 from isbor.data.training import read_training
 from isbor.inference.compiled_mode import mode_of_block
 from isbor.search.adaptive.joint import JointSettings, search_jointly
-from isbor.search.adaptive.proposals import Proposals
 from isbor.search.families.catalogue import FAMILIES, fit_families
 from isbor.search.recorder import Recorder
 from isbor.search.settings import SearchSettings
@@ -47,11 +46,10 @@ def compile_search() -> None:
     X = random.normal(size=(60, 2))
     y = np.digitize(X[:, 0] + 0.5 * random.normal(size=60), [-0.5, 0.5])
     rows, _ = canonical_rows(X.copy(), y, np.ones(60))
-    proposals = Proposals(random, np.arange(2), np.ones(2))
     with Workers(1) as workers:
         fit_families(list(FAMILIES), read_training(X, y, owner="ISBOR"), _SETTINGS, "fit", workers, None)
         recorder = Recorder("fit", rows.source)
-        search_jointly(rows, proposals, JointSettings(max_rounds=2), workers, recorder)
+        search_jointly(rows, np.arange(2), JointSettings(max_rounds=2), random, workers, recorder)
 
 
 _MESSAGE = "isbor: compiling inner loops; once after installation, about half a minute\n"

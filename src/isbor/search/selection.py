@@ -34,6 +34,7 @@ __all__ = ["FamilyTrial", "Selection", "select_families"]
 
 _FOLDS = 3
 _FOLDED_ROWS = 2500  # with more rows, one part is held out instead of cross-validation
+_QUICK_ROWS = 400  # with more rows, families are fitted more roughly for the comparison
 _COMPARED_ROWS = 2000  # training rows of each family in that case
 _HELD_OUT_ROWS = 4000  # validation rows in that case, at most
 _MIN_ROWS = 40  # with fewer, the simplest family is selected
@@ -116,8 +117,10 @@ def select_families(
     if len(np.unique(rows.y[_in_large_classes(rows.y)])) < 2:
         return _simplest(f"fewer than two classes have {_MIN_ROWS_OF_CLASS} rows"), None
     parts = [_Part.of(training, *split) for split in (_folds(rows) if n <= _FOLDED_ROWS else _one_part(rows))]
-    members = 2 if settings.n_members is None else settings.n_members
-    quick = replace(settings, patience=0, n_members=members, preliminary=True)
+    quick = replace(settings, patience=0)
+    if n > _QUICK_ROWS:
+        members = 2 if settings.n_members is None else settings.n_members
+        quick = replace(quick, n_members=members, preliminary=True)
     families = [family for family in FAMILIES if _is_tried(family, rows)]
     max_size = len(FAMILIES) if len(parts) > 1 and settings.max_vectors == np.inf else 1
     found: _Found = {}

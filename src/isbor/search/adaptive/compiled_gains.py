@@ -12,12 +12,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isbor._core.compiled import compiled_sums
+from isbor._core.compiled import compiled, compiled_sums
 from isbor._core.compiled_maths import exp, tanh
-from isbor._core.types import BoolArray, FloatArray, IntArray, SingleArray
+from isbor._core.types import FloatArray, SingleArray
+from isbor.inference.compiled_expansion import Block, combined, likelihood_terms
+from isbor.search.adaptive.entries import Entries
 
-__all__ = ["Entries", "Fitted", "climb", "gains_of"]
+__all__ = ["CLIMBING", "TOGETHER", "Fitted", "climb", "fitted_at", "gains_of"]
 
+TOGETHER = 32  # functions whose gains are computed together
+CLIMBING = 18  # functions that climb together
 _FIRST_STEP, _LONGEST_STEP, _SHORTEST_STEP = 0.2, 1.0, 1e-3
 _FASTER, _SLOWER = 1.3, 0.5
 _COLLINEAR = 1e-4  # as in `isbor.inference.evidence`, for single precision
@@ -37,17 +41,6 @@ class Fitted(NamedTuple):
     share: SingleArray  # (blocks, n), weights of the rows, summing to one
 
 
-class Entries(NamedTuple):
-    """Functions, by the features they use: entry k, of first[m] ≤ k < first[m + 1], belongs to function m."""
-
-    first: IntArray  # (m + 1,) first entry of each function
-    column: IntArray  # (k,)
-    ramp: BoolArray  # (m,)
-    centre: FloatArray  # (k,) z
-    metric: FloatArray  # (k,) θ
-    width: FloatArray  # (k,) change of the centre by a step of 1
-
-
 class _Batch(NamedTuple):
     """Some functions, evaluated."""
 
@@ -58,20 +51,75 @@ class _Batch(NamedTuple):
     sparsity: SingleArray  # (m,) S; infinite for a function that is collinear with the active ones
 
 
+@compiled
+def fitted_at(
+    X: FloatArray,
+    block: Block,
+    weights: FloatArray,
+    edge: FloatArray,
+    root: FloatArray,
+    shape: tuple[int, int],
+) -> Fitted:
+    """Return what gains depend on, for a model with some `weights` and thresholds at its mode.
+
+    `edge` holds the thresholds between -∞ and ∞, `root` the root Σ^½, and `shape` the number of blocks of
+    rows and their length.
+    """
+    m, n = block.values.shape
+    t = len(edge) - 2
+    _, _, at = likelihood_terms(block.y, combined(weights, block.values), block.noise_scale, edge)
+    towards = np.zeros((m + t, n))  # Bᵀ
+    delta, curvature, share = (
+        np.zeros(shape, np.float32),
+        np.zeros(shape, np.float32),
+        np.zeros(shape, np.float32),
+    )
+    total = block.weight.sum()
+    for i in range(n):
+        k, v, s = block.y[i], block.weight[i], block.noise_scale[i]
+        per_square = v / (s * s)
+        c1, c2 = per_square * at.upper_curvature[i], per_square * at.lower_curvature[i]
+        if k > 0:
+            towards[m + k - 1, i] = -c2
+        if k < t:
+            towards[m + k, i] = -c1
+        for j in range(m):
+            towards[j, i] = (c1 + c2) * block.values[j, i]
+        place = i // shape[1], i % shape[1]
+        delta[place], curvature[place], share[place] = v * at.mean[i] / s, c1 + c2, v / total
+    explained = np.dot(towards.T, root.T)
+    columns = np.zeros((X.shape[1], *shape), np.float32)
+    filled = np.zeros((*shape, m + t), np.float32)
+    for i in range(n):
+        b, k = i // shape[1], i % shape[1]
+        for j in range(X.shape[1]):
+            columns[j, b, k] = X[i, j]
+        for j in range(m + t):
+            filled[b, k, j] = explained[i, j]
+    return Fitted(columns, filled, delta, curvature, share)
+
+
 @compiled_sums
 def gains_of(fitted: Fitted, entries: Entries, begin: int, end: int) -> FloatArray:
     """Return the gains of the functions from `begin` to `end`, (end - begin,)."""
-    batch = _new_batch(fitted, end - begin)
-    _evaluate(fitted, entries, begin, batch)
     gains = np.empty(end - begin)
-    for j in range(len(gains)):
-        gains[j] = _gain(batch, j)
+    for first in range(begin, end, TOGETHER):
+        batch = _new_batch(fitted, min(TOGETHER, end - first))
+        _evaluate(fitted, entries, first, batch)
+        for j in range(len(batch.mean)):
+            gains[first - begin + j] = _gain(batch, j)
     return gains
 
 
 @compiled_sums
 def climb(fitted: Fitted, entries: Entries, begin: int, end: int, n_steps: int) -> None:
     """Move each function from `begin` to `end` to the best point that it visits in some steps of Rprop."""
+    for first in range(begin, end, CLIMBING):
+        _climb_together(fitted, entries, first, min(first + CLIMBING, end), n_steps)
+
+
+@compiled_sums
+def _climb_together(fitted: Fitted, entries: Entries, begin: int, end: int, n_steps: int) -> None:
     batch = _new_batch(fitted, end - begin)
     by_value = np.empty_like(batch.values)
     first, centre, metric = entries.first, entries.centre, entries.metric
@@ -79,6 +127,10 @@ def climb(fitted: Fitted, entries: Entries, begin: int, end: int, n_steps: int) 
     by_centre, by_metric = np.empty_like(centre), np.empty_like(metric)
     shift, growth = np.zeros_like(centre), np.zeros_like(metric)  # the signs of the last moves
     shift_step, growth_step = np.full_like(centre, _FIRST_STEP), np.full_like(metric, _FIRST_STEP)
+    width = np.empty_like(metric)
+    for m in range(begin, end):
+        for k in range(first[m], first[m + 1]):
+            width[k] = _typical_width(metric[k], entries.ramp[m])
     highest = np.full(end - begin, -np.inf)
     for n in range(n_steps + 1):
         _evaluate(fitted, entries, begin, batch)
@@ -95,7 +147,7 @@ def climb(fitted: Fitted, entries: Entries, begin: int, end: int, n_steps: int) 
             for k in range(first[m], first[m + 1]):
                 shift[k], shift_step[k] = _rprop(by_centre[k], shift[k], shift_step[k])
                 growth[k], growth_step[k] = _rprop(by_metric[k], growth[k], growth_step[k])
-                centre[k] += shift[k] * shift_step[k] * entries.width[k]
+                centre[k] += shift[k] * shift_step[k] * width[k]
                 if entries.ramp[m]:
                     metric[k] += growth[k] * growth_step[k] * max(abs(metric[k]), 0.1)
                 else:
@@ -104,6 +156,13 @@ def climb(fitted: Fitted, entries: Entries, begin: int, end: int, n_steps: int) 
                     metric[k] = 1e-6  # zero would mean "not used"
     for k in range(first[begin], first[end]):
         centre[k], metric[k] = best_centre[k], best_metric[k]
+
+
+@compiled_sums
+def _typical_width(theta: float, ramp: bool) -> float:
+    """Return the distance over which a function varies along a feature, as `isbor.search.ascent` does."""
+    size = abs(theta)
+    return min(1.0 / max(size, 0.3) if ramp else math.sqrt(0.5 / max(size, 0.1)), 2.0)
 
 
 @compiled_sums

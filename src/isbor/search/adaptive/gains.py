@@ -15,46 +15,44 @@ hundreds is mostly chance. Single precision suffices for proposals and halves th
 rows are compiled (`isbor.search.adaptive.compiled_gains`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isbor._core.linalg import factorise
 from isbor._core.parallel import Workers
-from isbor._core.types import FloatArray, SingleArray
+from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
+from isbor.inference.compiled_expansion import Block
 from isbor.inference.mode import posterior_precision
 from isbor.inference.sparse import SparseModel
-from isbor.model.basis import Functions
-from isbor.model.likelihood import edges, ordinal_probit, scatter_edges
-from isbor.search.adaptive.compiled_gains import Entries, Fitted, climb, gains_of
-from isbor.search.ascent import typical_widths
+from isbor.model.likelihood import edges
+from isbor.search.adaptive.compiled_gains import CLIMBING, TOGETHER, Fitted, climb, fitted_at, gains_of
+from isbor.search.adaptive.entries import Entries
 
 __all__ = ["Directions", "Gains", "best_candidates"]
 
-_BATCH = 32  # proposals evaluated together
-_CLIMBING = 18  # functions that climb together
 # Multiplications in a matrix product up to which OpenBLAS uses the matrices as they are: twice as fast.
 _SMALL_PRODUCT = 1_000_000
-_RIDGE = 0.01  # share of the diagonal added before solving for a direction
 
 
 def best_candidates(
-    proposals: Functions,
-    unsifted: Functions,
+    proposals: Entries,
+    unsifted: Entries,
     gains: "Gains",
     *,
     size_prior: float,
     keep: int,
     n_steps: int,
     workers: Workers,
-) -> Functions:
+) -> Entries:
     """Return the `keep` best proposals plus all `unsifted`, each refined by a few ascent steps."""
     gain = gains.values(proposals, workers)
     order = np.argsort(size_prior * proposals.cost - gain, kind="stable")[:keep]
     best = proposals.take(order).followed_by(unsifted)
-    return gains.climbed(best, n_steps, workers) if n_steps else best
+    if n_steps:
+        gains.climb(best, n_steps, workers)
+    return best
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +71,6 @@ class Directions:
         explained = columns @ fitted.explained.reshape(columns.shape[1], -1)
         sparsity = (columns * fitted.curvature.ravel()) @ columns.T - explained @ explained.T
         return cls(columns @ fitted.delta.ravel(), sparsity)
-
-    @property
-    def strength(self) -> FloatArray:
-        """Q²/S of each column alone, (d,)."""
-        strength: FloatArray = self.quality**2 / np.maximum(np.diag(self.sparsity), 1e-6)
-        return strength
-
-    def best(self, used: NDArray[np.bool_]) -> FloatArray:
-        """Return the unit vector with the highest Q²/S for each set of columns, (n, d)."""
-        best = np.zeros(used.shape)
-        diagonal = np.maximum(np.diag(self.sparsity), 1e-6)
-        for k, columns in enumerate(map(np.flatnonzero, used)):
-            some = self.sparsity[np.ix_(columns, columns)] + np.diag(_RIDGE * diagonal[columns] + 1.0)
-            best[k, columns] = factorise(some).solve(self.quality[columns])
-        length = np.sqrt(np.einsum("ij,ij->i", best, best))[:, None]
-        return best / np.where(length > 0, length, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,68 +91,33 @@ class Gains:
 
         `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
         """
-        mode, weight, y, t = model.mode, rows.weight, rows.y, len(model.mode.thresholds)
-        phi = model.functions(rows.X)
-        edge = edges(mode.thresholds)
-        at = ordinal_probit(phi @ mode.weights, edge[y], edge[y + 1], scale=noise_scale)
-        curvature = weight * at.curvature
-        mixed = np.zeros((len(y), t + 2))
-        scatter_edges(mixed, y, -weight * at.lower_curvature, -weight * at.upper_curvature)
-        towards = np.hstack([curvature[:, None] * phi, mixed[:, 1:-1]])
-        explained = towards @ factorise(posterior_precision(mode)).whitening().T
-        parts = (rows.X, explained, weight * at.slope, curvature, weight / weight.sum())
-        columns, *others = (_in_blocks(part, explained.shape[1]) for part in parts)
-        return cls(Fitted(np.ascontiguousarray(np.moveaxis(columns, 2, 0)), *others))
+        mode, n = model.mode, len(rows)
+        root = factorise(posterior_precision(mode)).whitening()
+        scale = np.ones(n) if noise_scale is None else noise_scale
+        block = Block(np.ascontiguousarray(model.functions(rows.X).T), rows.y, rows.weight, scale)
+        # Blocks are so short that the product of a batch of proposals with a block is a small one.
+        n_blocks = -(-n // max(_SMALL_PRODUCT // (TOGETHER * len(root)), 128))
+        shape = n_blocks, -(-n // n_blocks)
+        return cls(fitted_at(rows.X, block, mode.weights, edges(mode.thresholds), root, shape))
 
-    def values(self, functions: Functions, workers: Workers) -> FloatArray:
+    def values(self, functions: Entries, workers: Workers) -> FloatArray:
         """Return the gain of adding each function alone, (m,); negative if it would not be added."""
-        entries = _entries(functions)
 
-        def batch(part: slice) -> FloatArray:
-            return gains_of(self.fitted, entries, part.start, part.stop)
+        def some(part: slice) -> FloatArray:
+            return gains_of(self.fitted, functions, part.start, part.stop)
 
-        return np.concatenate([np.zeros(0), *workers.map(batch, _batches(len(functions), _BATCH))])
+        return np.concatenate([np.zeros(0), *workers.map(some, _parts(functions, 8 * TOGETHER))])
 
-    def climbed(self, functions: Functions, n_steps: int, workers: Workers) -> Functions:
-        """Return the functions after some ascent steps, each at the best point visited."""
-        entries = _entries(functions)
+    def climb(self, functions: Entries, n_steps: int, workers: Workers) -> None:
+        """Move the functions by some ascent steps, each to the best point visited."""
 
-        def batch(part: slice) -> None:
-            climb(self.fitted, entries, part.start, part.stop, n_steps)
+        def some(part: slice) -> None:
+            climb(self.fitted, functions, part.start, part.stop, n_steps)
 
-        for _ in workers.map(batch, _batches(len(functions), _CLIMBING)):
+        for _ in workers.map(some, _parts(functions, 2 * CLIMBING)):
             pass
-        used = functions.metric != 0.0
-        centres, metric = functions.centres.copy(), functions.metric.copy()
-        centres[used], metric[used] = entries.centre, entries.metric
-        return replace(functions, centres=centres, metric=metric)
 
 
-def _in_blocks(values: FloatArray, n_explained: int) -> SingleArray:
-    """Return values of the rows, (N, …), in single precision and in blocks of equal length, (blocks, n, …).
-
-    Blocks are so short that the product of a batch of proposals with a block is a small one.
-    """
-    longest = max(_SMALL_PRODUCT // (_BATCH * n_explained), 128)
-    n_blocks = -(-len(values) // longest)
-    length = -(-len(values) // n_blocks)
-    shape = values.shape[1:]
-    blocks = np.zeros((n_blocks * length, *shape), dtype=np.float32)
-    blocks[: len(values)] = values
-    return blocks.reshape(n_blocks, length, *shape)
-
-
-def _entries(functions: Functions) -> Entries:
-    used = functions.metric != 0.0
-    return Entries(
-        first=np.concatenate([[0], np.cumsum(used.sum(axis=1))]),
-        column=np.ascontiguousarray(np.nonzero(used)[1]),
-        ramp=functions.ramp.copy(),
-        centre=functions.centres[used],
-        metric=functions.metric[used],
-        width=typical_widths(functions)[used],
-    )
-
-
-def _batches(count: int, size: int) -> list[slice]:
+def _parts(functions: Entries, size: int) -> list[slice]:
+    count = functions.n_functions
     return [slice(i, min(i + size, count)) for i in range(0, count, size)]

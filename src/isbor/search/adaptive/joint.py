@@ -19,11 +19,12 @@ import numpy as np
 
 from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
-from isbor._core.types import FloatArray
+from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.noise import noise_scale_at_rows
 from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions
+from isbor.search.adaptive.entries import Entries
 from isbor.search.adaptive.gains import Directions, Gains, best_candidates
 from isbor.search.adaptive.proposals import Proposals
 from isbor.search.adaptive.state import State
@@ -73,19 +74,22 @@ class JointSettings:
 
 def search_jointly(
     rows: TrainingRows,
-    proposals: Proposals,
+    feature: IntArray,
     settings: JointSettings,
+    random: np.random.Generator,
     workers: Workers,
     recorder: Recorder,
     start: SparseModel | None = None,
 ) -> SparseModel:
     """Search for a model of functions with their own centres and metrics.
 
-    `start` is a model of the same columns, from whose functions the search begins.
+    `feature`, (d,), is the feature of each column. `start` is a model of the same columns, from whose
+    functions the search begins.
     """
     sample = rows.head(settings.max_rows)
     penalised = PassSettings(settings.size_prior, settings.max_vectors, settings.tol)
-    nothing = proposals.fresh(sample, 1).take(slice(0))
+    proposals = Proposals.of(random, sample, feature)
+    nothing = proposals.fresh(0).functions(sample.X)
     if start is None:
         state = State(sample, start_from(sample, nothing, workers), None)
     else:
@@ -95,7 +99,7 @@ def search_jointly(
 
     def after(state: State, added: Functions, step_length: float) -> State:
         """Return the state after training, deletions and a new fit of the noise."""
-        trained = _trained(state, added, settings, proposals.random, step_length, workers)
+        trained = _trained(state, added, settings, random, step_length, workers)
         recorder.record_whole("training", state.model, trained.model, settings.size_prior)
         kept = trained.after_pass(nothing, penalised, workers, recorder)
         kept = kept.shrunk(penalised, workers, recorder)
@@ -122,20 +126,21 @@ def search_jointly(
 
 def _proposed(state: State, proposals: Proposals, settings: JointSettings, workers: Workers) -> Functions:
     """Return the proposals that fill the model up to the number that is trained."""
-    rows, kept = state.rows, state.model.functions
+    rows, kept = state.rows, Entries.of(state.model.functions)
     gains = Gains.of(rows, state.model, workers, state.noise_scale)
-    oblique = proposals.oblique(rows, settings.n_oblique, Directions.of(gains))
-    count = max(settings.n_trained(len(rows)) - len(kept) - len(oblique), len(oblique))
-    if not len(kept):  # gains of single functions say little before there are others
-        return proposals.fresh(rows, count).followed_by(oblique)
+    oblique = proposals.oblique(settings.n_oblique, Directions.of(gains))
+    n_oblique = oblique.n_functions
+    count = max(settings.n_trained(len(rows)) - kept.n_functions - n_oblique, n_oblique)
+    if not kept.n_functions:  # gains of single functions say little before there are others
+        return proposals.fresh(count).followed_by(oblique).functions(rows.X)
     proposed = (
-        proposals.fresh(rows, settings.n_fresh)
-        .followed_by(proposals.children(rows, kept, settings.n_children))
-        .followed_by(proposals.siblings(rows, kept, settings.n_siblings))
+        proposals.fresh(settings.n_fresh)
+        .followed_by(proposals.children(kept, settings.n_children))
+        .followed_by(proposals.siblings(kept, settings.n_siblings))
     )
     return best_candidates(
         proposed, oblique, gains, size_prior=0.1 * settings.size_prior, keep=count, n_steps=0, workers=workers
-    )
+    ).functions(rows.X)
 
 
 def _trained(

@@ -24,8 +24,10 @@ import numpy as np
 
 from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
+from isbor._core.types import IntArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.sparse import SparseModel
+from isbor.search.adaptive.entries import Entries
 from isbor.search.adaptive.gains import Directions, Gains, best_candidates
 from isbor.search.adaptive.proposals import Proposals
 from isbor.search.adaptive.state import State
@@ -61,19 +63,22 @@ class AdaptiveSettings:
 
 def search_functions(
     rows: TrainingRows,
-    proposals: Proposals,
+    feature: IntArray,
     settings: AdaptiveSettings,
+    random: np.random.Generator,
     workers: Workers,
     recorder: Recorder,
     start: SparseModel | None = None,
 ) -> SparseModel:
     """Search for a model of functions with their own centres and metrics.
 
-    `start` is a model of the same columns, from whose functions the search begins.
+    `feature`, (d,), is the feature of each column. `start` is a model of the same columns, from whose
+    functions the search begins.
     """
     penalised = PassSettings(settings.size_prior, settings.max_vectors, settings.tol)
+    proposals = Proposals.of(random, rows, feature)
     if start is None:
-        functions = proposals.fresh(rows, INITIAL_FUNCTIONS).centred_on(rows)
+        functions = proposals.fresh(INITIAL_FUNCTIONS).functions(rows.X).centred_on(rows)
         state = State(rows, start_from(rows, functions, workers), None)
     else:
         state = State.of(rows, start, workers)
@@ -105,10 +110,12 @@ def _round(
     rows = state.rows
     growing = PassSettings(settings.growing_share * settings.size_prior, np.inf, settings.tol)
     for _ in range(settings.passes):
-        fresh = proposals.fresh(rows, settings.n_fresh)
-        proposed = fresh.followed_by(proposals.children(rows, state.model.functions, settings.n_children))
+        active = Entries.of(state.model.functions)
+        proposed = proposals.fresh(settings.n_fresh).followed_by(
+            proposals.children(active, settings.n_children)
+        )
         gains = Gains.of(rows, state.model, workers, state.noise_scale)
-        oblique = proposals.oblique(rows, settings.n_oblique, Directions.of(gains))
+        oblique = proposals.oblique(settings.n_oblique, Directions.of(gains))
         candidates = best_candidates(
             proposed,
             oblique,
@@ -118,7 +125,8 @@ def _round(
             n_steps=settings.candidate_steps,
             workers=workers,
         )
-        state = state.after_pass(candidates.centred_on(rows), growing, workers, recorder)
+        functions = candidates.functions(rows.X).centred_on(rows)
+        state = state.after_pass(functions, growing, workers, recorder)
     nothing = state.model.functions.take(slice(0))
     state = state.after_pass(nothing, penalised, workers, recorder).shrunk(penalised, workers, recorder)
     moved = move_functions(rows, state.model, settings.ascent_steps, workers, state.noise_scale)

@@ -17,10 +17,8 @@ from isbor.data.rows import TrainingRows
 from isbor.data.training import TrainingSet
 from isbor.data.warps import prepare
 from isbor.inference.sparse import SparseModel
-from isbor.model.basis import column_costs
 from isbor.prediction.ensemble import Ensemble
 from isbor.search.adaptive.joint import JointSettings, search_jointly
-from isbor.search.adaptive.proposals import Proposals
 from isbor.search.adaptive.search import AdaptiveSettings, search_functions
 from isbor.search.recorder import Recorder
 from isbor.search.result import SearchResult
@@ -109,7 +107,7 @@ class _Searches:
 
     def members(self, numbers: range, how: _How, starts: Sequence[SparseModel] = ()) -> list[SparseModel]:
         """Return one model for each number, found with proposals of its own, from a start if there is one."""
-        rows, costs = self.rows, column_costs(self.rows)
+        rows, feature = self.rows, self.feature
         seeds = np.random.SeedSequence(2 * self.settings.seed).spawn(numbers.stop)
         recorders = [Recorder(self.stage, rows.source, self.callback, runs=k) for k in numbers]
         self.recorders.extend(recorders)
@@ -127,11 +125,11 @@ class _Searches:
         )
 
         def member(k: int, workers: Workers) -> SparseModel:
-            proposals = Proposals(np.random.default_rng(seeds[numbers[k]]), self.feature, costs)
+            random = np.random.default_rng(seeds[numbers[k]])
             start = starts[k] if k < len(starts) else None
             if how.jointly:
-                return search_jointly(rows, proposals, joint, workers, recorders[k], start)
-            return search_functions(rows, proposals, adaptive, workers, recorders[k], start)
+                return search_jointly(rows, feature, joint, random, workers, recorders[k], start)
+            return search_functions(rows, feature, adaptive, random, workers, recorders[k], start)
 
         return self.workers.side_by_side([partial(member, k) for k in range(len(numbers))])
 
