@@ -8,6 +8,9 @@ from isbor._core.types import BoolArray, FloatArray
 
 __all__ = ["function_values", "parameter_gradient", "powers_of", "values_at"]
 
+_COLUMN_COST = 3  # time for one column of one function, relative to that for one term of a matrix product
+_ROWS = 256  # evaluated together
+
 
 @compiled
 def powers_of(X: FloatArray) -> FloatArray:
@@ -28,7 +31,6 @@ def values_at(
 ) -> FloatArray:
     """Return the functions, (m, n), at rows given by their powers, in which the arguments are linear."""
     m_all, d = centres.shape
-    n = powers.shape[1]
     coefficients = np.zeros((m_all, 2 * d + 1))
     for m in range(m_all):
         constant = 0.0
@@ -42,6 +44,14 @@ def values_at(
                 constant -= tilt * centres[m, k]
         coefficients[m, 2 * d] = constant
     values: FloatArray = np.dot(coefficients, powers)
+    _apply(values, ramp, offset)
+    return values
+
+
+@compiled
+def _apply(values: FloatArray, ramp: BoolArray, offset: FloatArray) -> None:
+    """Turn the arguments of functions, (m, n), into their values."""
+    m_all, n = values.shape
     power = np.empty(n)
     exponent = power.view(np.int64)
     for m in range(m_all):
@@ -60,15 +70,52 @@ def values_at(
             exp_double(phi, exponent, power)
             for i in range(n):
                 phi[i] -= o
-    return values
 
 
 @compiled
 def function_values(
     centres: FloatArray, metric: FloatArray, ramp: BoolArray, offset: FloatArray, X: FloatArray
 ) -> FloatArray:
-    """Return the functions at the rows of X, (m, n)."""
-    return values_at(centres, metric, ramp, offset, powers_of(X))
+    """Return the functions at the rows of X, (m, n).
+
+    Functions of a few of many columns are evaluated column by column, others by a matrix product.
+    """
+    m_all, d = centres.shape
+    n = len(X)
+    first, column = np.zeros(m_all + 1, np.intp), np.empty(m_all * d, np.intp)  # the columns of each function
+    place, n_columns = np.full(d, -1), 0  # the columns of all functions are numbered
+    for m in range(m_all):
+        end = first[m]
+        for k in range(d):
+            if metric[m, k] != 0.0:
+                column[end] = k
+                end += 1
+                if place[k] < 0:
+                    place[k] = n_columns
+                    n_columns += 1
+        first[m + 1] = end
+    if first[-1] * _COLUMN_COST > m_all * (2 * d + 1):
+        return values_at(centres, metric, ramp, offset, powers_of(X))
+    values = np.zeros((m_all, n))
+    contiguous = np.empty((n_columns, _ROWS))
+    for begin in range(0, n, _ROWS):
+        end = min(begin + _ROWS, n)
+        for k in range(d):
+            if place[k] >= 0:
+                for i in range(end - begin):
+                    contiguous[place[k], i] = X[begin + i, k]
+        for m in range(m_all):
+            phi = values[m, begin:end]
+            for k in column[first[m] : first[m + 1]]:
+                theta, z, x = metric[m, k], centres[m, k], contiguous[place[k]]
+                if ramp[m]:
+                    for i in range(len(phi)):
+                        phi[i] += theta * (x[i] - z)
+                else:
+                    for i in range(len(phi)):
+                        phi[i] -= theta * ((x[i] - z) * (x[i] - z))
+    _apply(values, ramp, offset)
+    return values
 
 
 @compiled

@@ -33,8 +33,9 @@ _START = 3
 # The search towards narrow widths ends when the objective is this many nats below the best twice in a row.
 # Towards wide ones, where functions become nearly polynomial, it ends as soon as the objective falls.
 _CLEARLY_WORSE = 5.0
-# Of rough trials: rows of the coarse grid, and nats that a pass must gain to be followed by another.
+# Of rough trials: rows of coarse and fine grid, and nats that a pass must gain to be followed by another.
 _ROUGH_ROWS = 500
+_ROUGH_FINE_ROWS = 1000
 _ROUGH_TOL = 0.5
 
 
@@ -90,7 +91,7 @@ def choose_width(
     coarse_rows, fine_rows = _COARSE_ROWS, _FINE_ROWS
     if roughly:
         settings = replace(settings, tol=max(settings.tol, _ROUGH_TOL))
-        coarse_rows, fine_rows = _ROUGH_ROWS, _COARSE_ROWS
+        coarse_rows, fine_rows = _ROUGH_ROWS, _ROUGH_FINE_ROWS
     if first is None:
         sample = rows.head(rows.prefix_size(coarse_rows))
         best, found = _coarse(lambda k: attempt(sample, k, None))

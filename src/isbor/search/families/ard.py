@@ -21,7 +21,8 @@ from isbor.search.starts import refit
 
 __all__ = ["fit_ard"]
 
-# Limits for learning the scales: rows, rounds of selection and ascent, steps of an ascent.
+# Limits for learning the scales: rows at first and later, rounds of selection and ascent, steps of an ascent.
+_FIRST_SCALE_ROWS = 1000
 _SCALE_ROWS = 4000
 _SCALE_ROUNDS = 4
 _SCALE_STEPS = 20
@@ -54,19 +55,23 @@ def fit_ard(
         earlier, n_passes = simplest.steps, simplest.n_passes
     dictionary = RowDictionary(rows, float(np.asarray(simplest.gamma)))
     for_solver = settings.for_solver(rows)
-    sample = rows.head(rows.prefix_size(_SCALE_ROWS))
-    on_sample = replace(for_solver, first_rows=len(sample), patience=0, max_vectors=np.inf)
     recorder = Recorder(stage, rows.source, callback, earlier)
-    model = refit(sample, dictionary, simplest.model.models[0], workers)
-    for _ in range(_SCALE_ROUNDS):
-        before = model.objective(settings.size_prior)
-        model, _ = solve_gram(sample, dictionary, model, on_sample, workers, recorder)
-        scaled = share_metric(sample, model, training.scale_groups, _SCALE_STEPS, workers)
-        recorder.record_whole("ascent", model, scaled, settings.size_prior)
-        if scaled is not model:
-            dictionary = RowDictionary(rows, scaled.functions.metric[0])
-        model = scaled
-        if model.objective(settings.size_prior) - before < 1.0:
+    model = simplest.model.models[0]
+    for n_rows in (_FIRST_SCALE_ROWS,) if settings.preliminary else (_FIRST_SCALE_ROWS, _SCALE_ROWS):
+        sample = rows.head(rows.prefix_size(n_rows))
+        on_sample = replace(for_solver, first_rows=len(sample), patience=0, max_vectors=np.inf)
+        model = refit(sample, dictionary, model, workers)
+        for _ in range(_SCALE_ROUNDS):
+            before = model.objective(settings.size_prior)
+            model, _ = solve_gram(sample, dictionary, model, on_sample, workers, recorder)
+            scaled = share_metric(sample, model, training.scale_groups, _SCALE_STEPS, workers)
+            recorder.record_whole("ascent", model, scaled, settings.size_prior)
+            if scaled is not model:
+                dictionary = RowDictionary(rows, scaled.functions.metric[0])
+            model = scaled
+            if model.objective(settings.size_prior) - before < 1.0:
+                break
+        if len(sample) == len(rows):
             break
     model, reason = solve_gram(rows, dictionary, model, for_solver, workers, recorder)
     metric = np.broadcast_to(np.asarray(dictionary.gamma, dtype=np.float64), rows.X.shape[1:]).copy()
