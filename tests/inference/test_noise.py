@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from isbor import ISBOR
 from isbor._core.parallel import Workers
-from isbor.inference.expansion import streamed
+from isbor.inference.expansion import columns_of, streamed
 from isbor.inference.noise import expand_noise, fit_noise, noise_scale_at_rows
 from isbor.inference.sparse import fit_weights
 from isbor.model.basis import Functions
@@ -117,5 +117,7 @@ def test_no_functions_no_noise(problem):
     rows, functions, mode = problem
     nothing = functions.take(slice(0))
     with Workers(1) as workers:
-        assert fit_noise(rows, nothing, mode, workers).shape == (0,)
-        assert_allclose(noise_scale_at_rows(rows, nothing, np.zeros(0), workers), 1.0)
+        assert fit_noise(rows, nothing, columns_of(rows, nothing, workers), mode, workers).shape == (0,)
+        assert_allclose(
+            noise_scale_at_rows(rows, columns_of(rows, nothing, workers), np.zeros(0), workers), 1.0
+        )

@@ -29,7 +29,7 @@ from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.compiled_expansion import Block, Sums, add_noise_block
-from isbor.inference.expansion import Columns, Expansion, columns_of, summed
+from isbor.inference.expansion import Columns, Expansion, summed
 from isbor.inference.mode import Mode, find_mode, posterior_covariance
 from isbor.model.basis import Functions
 from isbor.model.likelihood import edges
@@ -49,35 +49,37 @@ def noise_scale_of(phi: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def noise_scale_at_rows(
-    rows: TrainingRows, functions: Functions, weights: FloatArray | None, workers: Workers
+    rows: TrainingRows, columns: Columns, weights: FloatArray | None, workers: Workers
 ) -> FloatArray | None:
     """Return the standard deviation of the noise at each row; None (all 1) if there are no weights."""
     if weights is None:
         return None
-    blocks = row_blocks(len(rows), len(functions))
-    parts = workers.map(lambda block: noise_scale_of(functions(rows.X[block]), weights), blocks)
+    blocks = row_blocks(len(rows), len(columns))
+    parts = workers.map(lambda block: noise_scale_of(columns(block).T, weights), blocks)
     return np.concatenate([np.zeros(0), *parts])
 
 
-def fit_noise(rows: TrainingRows, functions: Functions, mode: Mode, workers: Workers) -> FloatArray:
-    """Return the weights u of the functions in the log noise scale."""
+def fit_noise(
+    rows: TrainingRows, functions: Functions, columns: Columns, mode: Mode, workers: Workers
+) -> FloatArray:
+    """Return the weights u of the functions, whose values are `columns`, in the log noise scale."""
     weights = np.zeros(len(functions))
     if not len(functions):
         return weights
-    columns = columns_of(rows, functions, workers)
     reach = np.square(functions(rows.reference.X)).max(axis=0)
     height = np.where(functions.ramp, np.maximum(reach, 1e-6), 1.0)
     precision = _FIRST_PRECISION
     nothing = np.zeros(0)
+    last: Expansion | None = None
+
+    def expand_at(u: FloatArray, _: FloatArray) -> Expansion:
+        if last is not None and np.array_equal(u, last.weights):  # where the round before ended
+            return last
+        return expand_noise(rows, columns, mode, u, workers)
+
     for _ in range(_MAX_ROUNDS):
-        noise = find_mode(
-            lambda u, _: expand_noise(rows, columns, mode, u, workers),
-            precision * height,
-            weights,
-            nothing,
-            tol=1e-2,
-        )
-        weights = noise.weights
+        noise = find_mode(expand_at, precision * height, weights, nothing, tol=1e-2)
+        weights, last = noise.weights, noise.expansion
         covariance = posterior_covariance(noise)
         determined = len(weights) - precision * float(height @ np.diag(covariance))
         size = float(height @ weights**2)

@@ -18,7 +18,7 @@ from isbor._core.linalg import factorise
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
-from isbor.inference.expansion import columns_of
+from isbor.inference.expansion import Columns, columns_of
 from isbor.inference.mode import Mode, find_mode_at_rows, log_evidence
 from isbor.inference.noise import noise_scale_of
 from isbor.model.basis import Functions
@@ -68,11 +68,15 @@ def fit_weights(
     thresholds: FloatArray,
     workers: Workers,
     noise_scale: FloatArray | None = None,
+    *,
+    columns: Columns | None = None,
+    tol: float = 1e-8,
 ) -> SparseModel:
     """Fit the weights of given functions with given prior precisions, from a starting point.
 
-    `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
+    `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1. `columns` are the values
+    of the functions, if they are known, and `tol` is the Newton decrement at which the mode counts as found.
     """
-    columns = columns_of(rows, functions, workers)
-    mode = find_mode_at_rows(rows, columns, alpha, weights, thresholds, workers, noise_scale)
+    columns = columns_of(rows, functions, workers) if columns is None else columns
+    mode = find_mode_at_rows(rows, columns, alpha, weights, thresholds, workers, noise_scale, tol=tol)
     return SparseModel(functions, mode, log_evidence(mode), len(rows))

@@ -7,7 +7,8 @@ log score is the mean log probability of the held-out labels.
 Up to 2,500 rows, three-fold cross-validation is used. Families make their errors on different rows, so
 averages of families are compared as well. Of all candidates whose score is not clearly worse than the best,
 the simplest is selected. With more rows, one part is held out, and the families are compared on a sample of
-the rest. The most adaptive of these candidates is then selected, because it gains most from the full data.
+the rest, first on a small one: simpler families that are behind there are not tried again. The most adaptive
+of these candidates is then selected, because it gains most from the full data.
 """
 
 from collections import ChainMap
@@ -35,7 +36,7 @@ __all__ = ["FamilyTrial", "Selection", "select_families"]
 _FOLDS = 3
 _FOLDED_ROWS = 2500  # with more rows, one part is held out instead of cross-validation
 _QUICK_ROWS = 400  # with more rows, families are fitted more roughly for the comparison
-_COMPARED_ROWS = 2000  # training rows of each family in that case
+_COMPARED_ROWS = (700, 2000)  # training rows of each family in that case, at first and later
 _HELD_OUT_ROWS = 4000  # validation rows in that case, at most
 _MIN_ROWS = 40  # with fewer, the simplest family is selected
 _MIN_ROWS_OF_CLASS = 6  # a smaller class is never held out
@@ -44,6 +45,7 @@ _MAX_MIXED_COLUMNS = 1000  # with more, the family "mixed" is not tried
 # Limits on the difference between two validation log scores, in standard errors:
 _CLEARLY_WORSE = 0.5  # a larger difference is not ignored
 _GIVEN_UP = 4.0  # a family with a larger deficit after a fold is dropped
+_BEHIND = 1.0  # a family with a larger deficit on a small sample is not tried on a larger one
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,44 +112,81 @@ def select_families(
     Averages are compared only in cross-validation, and only if the number of functions is not limited. The
     width of "rbf" in the comparison is returned as well, if there was one.
     """
-    rows = training.rows
-    n = len(rows)
+    rows, n = training.rows, len(training.rows)
     if n < _MIN_ROWS:
         return _simplest(f"{n} distinct rows are too few to compare families"), None
     if len(np.unique(rows.y[_in_large_classes(rows.y)])) < 2:
         return _simplest(f"fewer than two classes have {_MIN_ROWS_OF_CLASS} rows"), None
-    parts = [_Part.of(training, *split) for split in (_folds(rows) if n <= _FOLDED_ROWS else _one_part(rows))]
     quick = replace(settings, patience=0)
     if n > _QUICK_ROWS:
         members = 2 if settings.n_members is None else settings.n_members
         quick = replace(quick, n_members=members, preliminary=True)
+    comparison = _Comparison(training, quick, workers, callback)
     families = [family for family in FAMILIES if _is_tried(family, rows)]
-    max_size = len(FAMILIES) if len(parts) > 1 and settings.max_vectors == np.inf else 1
-    found: _Found = {}
-    # After the first part, hopeless families are dropped, and the width is known.
-    for some in (parts[:1], parts[1:]):
-        for part, results in zip(some, _fit(some, families, quick, workers, callback), strict=True):
+    if n <= _FOLDED_ROWS:
+        max_size = len(FAMILIES) if settings.max_vectors == np.inf else 1
+        found, width = comparison.cross_validate(families, max_size)
+    else:
+        found, width = comparison.race(families)
+    return _select(found, folded=n <= _FOLDED_ROWS), width
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """Fits families to some rows and evaluates them on others."""
+
+    training: TrainingSet
+    settings: SearchSettings
+    workers: Workers
+    callback: Callback | None
+
+    def cross_validate(self, families: Sequence[Family], max_size: int) -> tuple["_Found", float | None]:
+        """Evaluate families and averages of up to `max_size` of them; return the width of "rbf", too.
+
+        After the first fold, hopeless families are dropped, and the width is known.
+        """
+        folds = [_Part.of(self.training, *split) for split in _folds(self.training.rows)]
+        found, width = self._evaluate(folds[:1], families, max_size, None)
+        more, _ = self._evaluate(folds[1:], _remaining(families, found, _GIVEN_UP), max_size, width)
+        return {chosen: found[chosen] + more.get(chosen, []) for chosen in found}, width
+
+    def race(self, families: Sequence[Family]) -> tuple["_Found", float | None]:
+        """Evaluate families that are fitted to a small sample, then what remains on a larger one."""
+        found: _Found = {}
+        width = None
+        for n_rows in _COMPARED_ROWS:
+            part = _Part.of(self.training, *_one_part(self.training.rows, n_rows))
+            found, width = self._evaluate([part], families, 1, None)
+            # More rows are of most use to the most adaptive family.
+            families = [*_remaining(families[:-1], found, _BEHIND), families[-1]]
+            if len(families) == 1:
+                break
+        return found, width
+
+    def _evaluate(
+        self, parts: Sequence["_Part"], families: Sequence[Family], max_size: int, gamma: float | None
+    ) -> tuple["_Found", float | None]:
+        """Fit families to all parts; `gamma` is the width of "rbf", if it is known."""
+        settings = self.settings if gamma is None else replace(self.settings, gamma=gamma)
+        found: _Found = {}
+        for part, results in zip(parts, self._fit(parts, families, settings), strict=True):
             if "rbf" in results:
-                quick = replace(quick, gamma=float(np.asarray(results["rbf"].gamma)))
+                gamma = float(np.asarray(results["rbf"].gamma))
             for averaged in _averages(families, max_size):
                 models = [results[family].model for family in averaged]
-                model = Ensemble.of_families(models, part.training.rows, workers)
+                model = Ensemble.of_families(models, part.training.rows, self.workers)
                 found.setdefault(averaged, []).append(_validate(model, part.held_out))
-        families = _remaining(families, found)
-    return _select(found, len(parts)), quick.gamma
+        return found, gamma
 
-
-def _fit(
-    parts: Sequence["_Part"],
-    families: Sequence[Family],
-    settings: SearchSettings,
-    workers: Workers,
-    callback: Callback | None,
-) -> list[Results]:
-    """Return the models of all families for each part; all of them are fitted side by side."""
-    tasks = [family_tasks(families, part.training, settings, "selection", callback) for part in parts]
-    results = iter(workers.side_by_side([task for of_part in tasks for task in of_part]))
-    return [dict(ChainMap(*(next(results) for _ in of_part))) for of_part in tasks]
+    def _fit(
+        self, parts: Sequence["_Part"], families: Sequence[Family], settings: SearchSettings
+    ) -> list[Results]:
+        """Return the models of all families for each part; all of them are fitted side by side."""
+        tasks = [
+            family_tasks(families, part.training, settings, "selection", self.callback) for part in parts
+        ]
+        results = iter(self.workers.side_by_side([task for of_part in tasks for task in of_part]))
+        return [dict(ChainMap(*(next(results) for _ in of_part))) for of_part in tasks]
 
 
 def _simplest(why: str) -> Selection:
@@ -211,14 +250,14 @@ def _best(found: _Found) -> tuple[Family, ...]:
     return best
 
 
-def _remaining(families: Sequence[Family], found: _Found) -> list[Family]:
-    """Return the families that are not too far behind the best to be selected."""
+def _remaining(families: Sequence[Family], found: _Found, limit: float) -> list[Family]:
+    """Return the families whose deficit is at most `limit` standard errors."""
     best = _best(found)
     deficits = {family: _compare(found[best], found[family,]) for family in families}
-    return [family for family, (deficit, error) in deficits.items() if deficit <= _GIVEN_UP * error]
+    return [family for family, (deficit, error) in deficits.items() if deficit <= limit * error]
 
 
-def _select(found: _Found, n_parts: int) -> Selection:
+def _select(found: _Found, *, folded: bool) -> Selection:
     best = _best(found)
     trials = []
     for families, validations in found.items():
@@ -227,11 +266,10 @@ def _select(found: _Found, n_parts: int) -> Selection:
         log_score = float(np.average(log_p, weights=np.concatenate([v.weight for v in validations])))
         n_vectors = float(np.mean([v.n_functions for v in validations]))
         trials.append(FamilyTrial(families, log_score, deficit, error, n_vectors, len(validations)))
-    folded = n_parts > 1
     # On a sample, prefer the more adaptive family: it gains more from the full data.
     preferred = trials if folded else reversed(trials)
     winner = next(trial for trial in preferred if trial.deficit <= _CLEARLY_WORSE * trial.standard_error)
-    where = f"on held-out rows ({n_parts} folds)" if folded else "on held-out rows"
+    where = f"on held-out rows ({_FOLDS} folds)" if folded else "on held-out rows"
     if winner.families == best:
         reason = f"best log score {where}."
     else:
@@ -281,12 +319,12 @@ def _folds(rows: TrainingRows) -> Iterator[_Split]:
         yield train, kept[train], test, held_out[test]
 
 
-def _one_part(rows: TrainingRows) -> Iterator[_Split]:
-    n = len(rows)
-    head = np.arange(n) < min(_COMPARED_ROWS, int(0.7 * n))
-    stays = head | ~_in_large_classes(rows.y)
-    train, test = np.flatnonzero(stays), np.flatnonzero(~stays)[:_HELD_OUT_ROWS]
-    yield train, rows.weight[train], test, rows.weight[test]
+def _one_part(rows: TrainingRows, n_rows: int) -> _Split:
+    """Return about `n_rows` training rows, and the held-out rows: the same for any number of rows."""
+    n, common = len(rows), _in_large_classes(rows.y)
+    train = np.flatnonzero((np.arange(n) < min(n_rows, int(0.7 * n))) | ~common)
+    test = np.flatnonzero((np.arange(n) >= min(_COMPARED_ROWS[-1], int(0.7 * n))) & common)[:_HELD_OUT_ROWS]
+    return train, rows.weight[train], test, rows.weight[test]
 
 
 def _in_large_classes(y: IntArray) -> BoolArray:

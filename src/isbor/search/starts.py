@@ -15,6 +15,7 @@ __all__ = [
     "INITIAL_REACH",
     "enlarged_model",
     "initial_model",
+    "precisions_of_reach",
     "refit",
     "start_from",
     "weak_precisions",
@@ -78,5 +79,9 @@ def enlarged_model(rows: TrainingRows, model: SparseModel, fresh: Functions, wor
 
 def weak_precisions(functions: Functions, reach: float, X: FloatArray) -> FloatArray:
     """Return the prior precisions that give functions this reach over rows; infinite for constant ones."""
-    size = np.square(functions(X)).mean(axis=0)
+    return precisions_of_reach(np.square(functions(X)).mean(axis=0), reach)
+
+
+def precisions_of_reach(size: FloatArray, reach: float) -> FloatArray:
+    """Return the prior precisions of functions with these mean squares; infinite for constant ones."""
     return np.where(size > 1e-14, size / reach**2, np.inf)

@@ -18,9 +18,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from isbor._core.linalg import UnresolvedError
-from isbor._core.parallel import Workers
+from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
+from isbor.inference.expansion import Columns, columns_of
 from isbor.inference.noise import noise_scale_at_rows
 from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions
@@ -31,11 +32,12 @@ from isbor.search.adaptive.state import State
 from isbor.search.adaptive.training import Trainable, train_jointly
 from isbor.search.recorder import Recorder
 from isbor.search.solvers.passes import PassSettings
-from isbor.search.starts import start_from, weak_precisions
+from isbor.search.starts import precisions_of_reach, start_from
 
 __all__ = ["JointSettings", "search_jointly"]
 
 _REACH = 3.0  # prior reach of trained functions before selection
+_ROUGH = 1.0  # Newton decrement at which a mode before selection counts as found, in nats
 _POLISH_LENGTH = 0.01  # step length of the last training
 
 
@@ -172,8 +174,9 @@ def _trained(
     )
     trained = train_jointly(rows, start, settings.n_steps(len(rows)), step_length, random)
     functions = trained.functions.centred_on(rows)
-    noise_scale = noise_scale_at_rows(rows, functions, trained.noise_weights, workers)
-    alpha = weak_precisions(functions, _REACH, rows.X)
+    columns = columns_of(rows, functions, workers)
+    noise_scale = noise_scale_at_rows(rows, columns, trained.noise_weights, workers)
+    alpha = precisions_of_reach(_mean_squares(columns, len(rows), workers), _REACH)
     varying = np.isfinite(alpha)
     fitted = fit_weights(
         rows,
@@ -183,5 +186,15 @@ def _trained(
         trained.thresholds,
         workers,
         noise_scale,
+        columns=columns if varying.all() else None,
+        tol=_ROUGH,
     )
     return replace(state, model=fitted, noise_scale=noise_scale)
+
+
+def _mean_squares(columns: Columns, n_rows: int, workers: Workers) -> FloatArray:
+    """Return the mean square of each function over the rows."""
+    blocks = row_blocks(n_rows, len(columns))
+    parts = workers.map(lambda block: np.square(columns(block)).sum(axis=1), blocks)
+    size: FloatArray = np.sum(list(parts), axis=0) / n_rows
+    return size

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
+from isbor.inference.expansion import Columns, columns_of
 from isbor.inference.noise import fit_noise, noise_scale_at_rows
 from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions
@@ -31,9 +32,24 @@ class State:
     @classmethod
     def of(cls, rows: TrainingRows, model: SparseModel, workers: Workers) -> "State":
         """Return the state after refitting a model to these rows, with its own noise."""
-        mode, functions, noise_weights = model.mode, model.functions.centred_on(rows), model.noise_weights
-        noise_scale = noise_scale_at_rows(rows, functions, noise_weights, workers)
-        fitted = fit_weights(rows, functions, mode.alpha, mode.weights, mode.thresholds, workers, noise_scale)
+        functions = model.functions.centred_on(rows)
+        columns = columns_of(rows, functions, workers)
+        return cls._refitted(rows, replace(model, functions=functions), columns, workers)
+
+    @classmethod
+    def _refitted(cls, rows: TrainingRows, model: SparseModel, columns: Columns, workers: Workers) -> "State":
+        mode, noise_weights = model.mode, model.noise_weights
+        noise_scale = noise_scale_at_rows(rows, columns, noise_weights, workers)
+        fitted = fit_weights(
+            rows,
+            model.functions,
+            mode.alpha,
+            mode.weights,
+            mode.thresholds,
+            workers,
+            noise_scale,
+            columns=columns,
+        )
         return cls(rows, replace(fitted, noise_weights=noise_weights), noise_scale)
 
     def after_pass(
@@ -50,9 +66,12 @@ class State:
 
     def with_new_noise(self, workers: Workers, recorder: Recorder, size_prior: float) -> "State":
         """Return the state after refitting the noise given the score, then the score given the noise."""
-        model = self.model
-        noise_weights = fit_noise(self.rows.head(_NOISE_ROWS), model.functions, model.mode, workers)
-        after = State.of(self.rows, replace(model, noise_weights=noise_weights), workers)
+        rows, model = self.rows, self.model
+        columns = columns_of(rows, model.functions, workers)
+        sample = rows.head(_NOISE_ROWS)
+        of_sample = columns if len(sample) == len(rows) else columns_of(sample, model.functions, workers)
+        noise_weights = fit_noise(sample, model.functions, of_sample, model.mode, workers)
+        after = State._refitted(rows, replace(model, noise_weights=noise_weights), columns, workers)
         recorder.record_whole("noise", model, after.model, size_prior)
         return after
 

@@ -50,10 +50,12 @@ def one_pass(
 
     `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
     """
-    candidates = model.functions.followed_by(fresh)
-    weights = np.concatenate([model.mode.weights, np.zeros(len(fresh))])
-    thresholds = model.mode.thresholds
-    expansion = expand_partly(rows, candidates, len(model), weights, thresholds, workers, noise_scale)
+    candidates, expansion = model.functions, model.mode.expansion
+    if len(fresh):
+        candidates = model.functions.followed_by(fresh)
+        weights = np.concatenate([model.mode.weights, np.zeros(len(fresh))])
+        thresholds = model.mode.thresholds
+        expansion = expand_partly(rows, candidates, len(model), weights, thresholds, workers, noise_scale)
 
     def model_after(after: WeightPosterior) -> SparseModel:
         weights, thresholds = _starting_point(expansion, after)
