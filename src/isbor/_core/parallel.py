@@ -6,7 +6,9 @@ in which their results are combined, depend only on array sizes, not on the numb
 therefore the same on any machine with the same BLAS.
 """
 
+import math
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -82,13 +84,19 @@ class StoppedError(Exception):
 
 
 class Workers:
-    """A thread pool for one fit or one prediction, to be used in a `with` statement."""
+    """A thread pool for one fit or one prediction, to be used in a `with` statement.
 
-    def __init__(self, n_jobs: int | None = None) -> None:
+    `max_time` is a limit on its time, in seconds. A search asks `is_late` before it goes on, and returns the
+    best model so far if it is.
+    """
+
+    def __init__(self, n_jobs: int | None = None, max_time: float | None = None) -> None:
         self.n_threads = _all_cores() if n_jobs is None else int(effective_n_jobs(n_jobs))
         self._stack = ExitStack()
         self._pool: ThreadPoolExecutor | None = None
         self._stops: tuple[threading.Event, ...] = ()
+        self._end = math.inf if max_time is None else time.monotonic() + max_time
+        self._was_late = threading.Event()
 
     def __enter__(self) -> Self:
         self._stack.enter_context(_single_threaded_blas)
@@ -115,6 +123,24 @@ class Workers:
         """Raise `StoppedError` if this task should end."""
         if self.stopped:
             raise StoppedError
+
+    def is_late(self) -> bool:
+        """Return whether the time is up, to be asked only where more could be done."""
+        late = time.monotonic() >= self._end
+        if late:
+            self._was_late.set()
+        return late
+
+    @property
+    def was_late(self) -> bool:
+        """Whether any search was told that the time is up."""
+        return self._was_late.is_set()
+
+    def with_share(self, share: float) -> "Workers":
+        """Return the same workers with a share of the time that is left."""
+        part, now = copy(self), time.monotonic()
+        part._end = now + share * (self._end - now)
+        return part
 
     def map(self, function: Callable[[slice], T], blocks: list[slice]) -> Iterator[T]:
         """Yield `function(block)` in the order of the blocks, computed a few blocks in advance."""

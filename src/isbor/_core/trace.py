@@ -1,6 +1,6 @@
 """The trace of a fit: each step, and why the fit stopped."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, TypeAlias
@@ -60,12 +60,22 @@ Callback: TypeAlias = Callable[[Step], object]
 
 
 class StopReason(Enum):
-    """Why a fit ended. The value is a sentence."""
+    """Why a fit ended. The value is a sentence. Limits come last."""
 
     CONVERGED = "No step tried increased the objective by more than the tolerance."
     GAP_CLOSED = "The gap between primal and dual objective is within the tolerance."
     SETTLED = "The prior precisions no longer change."
+    MAX_ROUNDS = "The searches made as many rounds as they may; effort='thorough' allows more."
     MAX_ITER = "The limit on passes, moves or steps was reached before convergence: raise max_iter."
+    MAX_TIME = (
+        "The time was up before the search ended: max_time allows no more. The model is the best so far."
+    )
 
     def __str__(self) -> str:
         return self.value
+
+    @classmethod
+    def of_all(cls, reasons: "Iterable[StopReason]") -> "StopReason":
+        """Return why a fit of several searches ended: the reason listed last."""
+        order = list(cls)
+        return max(reasons, key=order.index)

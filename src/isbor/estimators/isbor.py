@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isbor._core.parallel import Workers
-from isbor._core.trace import Callback
+from isbor._core.trace import Callback, StopReason
 from isbor._core.types import LabelArray
 from isbor.data.encoding import Missing
+from isbor.data.rows import TrainingRows
 from isbor.data.training import ClassWeight, TrainingSet
 from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer, number
@@ -18,7 +19,7 @@ from isbor.estimators.sparse import SparseClassifier
 from isbor.search.families.catalogue import fit_families
 from isbor.search.result import Family, SearchResult
 from isbor.search.selection import Selection, select_families
-from isbor.search.settings import SearchSettings
+from isbor.search.settings import Effort, SearchSettings
 
 __all__ = ["ISBOR"]
 
@@ -63,9 +64,10 @@ class ISBOR(SparseClassifier):
         Largest number of basis functions. None means no limit, but a "mixed" model with n_members="auto" has
         at most 200. Set it to bound the time of predictions.
     n_members : int or "auto", default="auto"
-        Number of searches that a "mixed" model averages. "auto" means two, or up to four if their functions
-        are few: about 60 in total, or 200 with more than 1,500 rows. With `max_vectors`, there are at most
-        `max_vectors` / 8 members. More members take more time and reduce the variation between searches.
+        Number of searches that a "mixed" model averages. "auto" means two, or up to four (`effort` changes
+        that) if their functions are few: about 60 in total, or 200 with more than 1,500 rows. With
+        `max_vectors`, there are at most `max_vectors` / 8 members. More members take more time and reduce the
+        variation between searches.
     noise : "varying" or "constant", default="varying"
         Whether the noise of a "mixed" model may vary between rows. If so, the logarithm of its standard
         deviation is a sum of the same functions as the score. Other families have constant noise.
@@ -94,6 +96,14 @@ class ISBOR(SparseClassifier):
         with other functions added. 0 means no restarts, which is faster.
     max_iter : int, default=1000
         Largest number of passes (gram) or moves (sequential). A warning is issued if it is reached.
+    effort : "fast", "default" or "thorough", default="default"
+        How much is tried. "fast" does not compare families (basis="auto" means "mixed") and averages two
+        short searches. "thorough" compares families by complete fits, and averages up to eight longer
+        searches. docs/performance.md shows what each costs and gains.
+    max_time : float or None, default=None
+        Limit on the time of a fit, in seconds. When it is up, the searches end, and the model is the best so
+        far; `stop_reason_` says so. A fit takes at least the time of one pass, even if that is longer. The
+        result then depends on the speed of the machine. None means no limit.
     n_jobs : int or None, default=None
         Number of threads. None means all cores.
     random_state : int, RandomState or None, default=None
@@ -202,6 +212,8 @@ class ISBOR(SparseClassifier):
         "tol": POSITIVE,
         "patience": integer(at_least=0),
         "max_iter": integer(at_least=1),
+        "effort": choice("fast", "default", "thorough"),
+        "max_time": POSITIVE | NONE,
         "callback": CALLABLE | NONE,
         "verbose": integer(at_least=0) | BOOLEAN,
         **SHARED_PARAMETERS,
@@ -228,6 +240,8 @@ class ISBOR(SparseClassifier):
         tol: float = 1e-2,
         patience: int = 2,
         max_iter: int = 1000,
+        effort: Effort = "default",
+        max_time: float | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         callback: Callback | None = None,
@@ -246,6 +260,8 @@ class ISBOR(SparseClassifier):
         self.tol = tol
         self.patience = patience
         self.max_iter = max_iter
+        self.effort = effort
+        self.max_time = max_time
         self.callback = callback
         self.verbose = verbose
 
@@ -253,19 +269,16 @@ class ISBOR(SparseClassifier):
         self, X: object, y: ArrayLike, sample_weight: ArrayLike | None, callback: Callback | None
     ) -> SearchResult:
         self._check_combination()
-        training = self._read_training(X, y, sample_weight)
-        rows = training.rows
-        if self.solver == "sequential" and len(rows) > _MAX_DENSE_ROWS:
-            raise ValueError(
-                f"X holds {len(rows)} distinct rows; solver='sequential' accepts at most {_MAX_DENSE_ROWS}, "
-                "because it stores a matrix of rows × rows. Use solver='gram', or fit a sample of the rows."
-            )
-        settings = self._settings(training.seed)
-        with Workers(self.n_jobs) as workers:
+        with Workers(self.n_jobs, self.max_time) as workers:
+            training = self._read_training(X, y, sample_weight)
+            self._check_size(training.rows)
+            settings = self._settings(training.seed)
             selection, width = self._select(training, settings, workers, callback)
             settings = replace(settings, first_gamma=width)
             results = fit_families(selection.families, training, settings, "fit", workers, callback)
-            result = SearchResult.average(list(results.values()), rows, workers)
+            result = SearchResult.average(list(results.values()), training.rows, workers)
+            if workers.was_late:
+                result = replace(result, stop_reason=StopReason.MAX_TIME)
             self._set_fitted(training, result, workers)
         self.selection_ = selection
         self.basis_ = selection.basis
@@ -289,6 +302,14 @@ class ISBOR(SparseClassifier):
                     f"metric='ard' cannot be combined with {text}: {name} applies to metric='isotropic' "
                     "only. Remove one."
                 )
+
+    def _check_size(self, rows: TrainingRows) -> None:
+        """Raise ValueError if there are too many rows for the solver."""
+        if self.solver == "sequential" and len(rows) > _MAX_DENSE_ROWS:
+            raise ValueError(
+                f"X holds {len(rows)} distinct rows; solver='sequential' accepts at most {_MAX_DENSE_ROWS}, "
+                "because it stores a matrix of rows × rows. Use solver='gram', or fit a sample of the rows."
+            )
 
     def _select(
         self, training: TrainingSet, settings: SearchSettings, workers: Workers, callback: Callback | None
@@ -317,5 +338,6 @@ class ISBOR(SparseClassifier):
             max_vectors=np.inf if self.max_vectors is None else self.max_vectors,
             n_members=None if self.n_members == "auto" else int(self.n_members),
             varying_noise=self.noise == "varying",
+            effort=self.effort,
             seed=seed,
         )

@@ -40,9 +40,7 @@ class SearchResult:
             steps=_in_sequence([result.steps for result in results]),
             n_passes=sum(result.n_passes for result in results),
             width_trials=results[0].width_trials,
-            stop_reason=max(
-                (result.stop_reason for result in results), key=lambda reason: reason is StopReason.MAX_ITER
-            ),
+            stop_reason=StopReason.of_all(result.stop_reason for result in results),
         )
 
 

@@ -38,6 +38,7 @@ _FOLDED_ROWS = 2500  # with more rows, one part is held out instead of cross-val
 _QUICK_ROWS = 400  # with more rows, families are fitted more roughly for the comparison
 _COMPARED_ROWS = (700, 2000)  # training rows of each family in that case, at first and later
 _HELD_OUT_ROWS = 4000  # validation rows in that case, at most
+_SHARE_OF_TIME = 0.5  # of the time of a fit, if it is limited
 _MIN_ROWS = 40  # with fewer, the simplest family is selected
 _MIN_ROWS_OF_CLASS = 6  # a smaller class is never held out
 _MAX_ARD_ROWS = 2500  # with more, the family "ard" is not tried
@@ -117,12 +118,14 @@ def select_families(
         return _simplest(f"{n} distinct rows are too few to compare families"), None
     if len(np.unique(rows.y[_in_large_classes(rows.y)])) < 2:
         return _simplest(f"fewer than two classes have {_MIN_ROWS_OF_CLASS} rows"), None
-    quick = replace(settings, patience=0)
-    if n > _QUICK_ROWS:
+    families = [family for family in FAMILIES if _is_tried(family, rows)]
+    if settings.effort == "fast":
+        return Selection((families[-1],), (), "set by effort='fast'."), None
+    quick = replace(settings, patience=0, effort="default")
+    if n > _QUICK_ROWS and settings.effort == "default":
         members = 2 if settings.n_members is None else settings.n_members
         quick = replace(quick, n_members=members, preliminary=True)
-    comparison = _Comparison(training, quick, workers, callback)
-    families = [family for family in FAMILIES if _is_tried(family, rows)]
+    comparison = _Comparison(training, quick, workers.with_share(_SHARE_OF_TIME), callback)
     if n <= _FOLDED_ROWS:
         max_size = len(FAMILIES) if settings.max_vectors == np.inf else 1
         found, width = comparison.cross_validate(families, max_size)
@@ -147,6 +150,8 @@ class _Comparison:
         """
         folds = [_Part.of(self.training, *split) for split in _folds(self.training.rows)]
         found, width = self._evaluate(folds[:1], families, max_size, None)
+        if self.workers.is_late():
+            return found, width
         more, _ = self._evaluate(folds[1:], _remaining(families, found, _GIVEN_UP), max_size, width)
         return {chosen: found[chosen] + more.get(chosen, []) for chosen in found}, width
 
@@ -159,7 +164,7 @@ class _Comparison:
             found, width = self._evaluate([part], families, 1, None)
             # More rows are of most use to the most adaptive family.
             families = [*_remaining(families[:-1], found, _BEHIND), families[-1]]
-            if len(families) == 1:
+            if len(families) == 1 or self.workers.is_late():
                 break
         return found, width
 
@@ -269,7 +274,7 @@ def _select(found: _Found, *, folded: bool) -> Selection:
     # On a sample, prefer the more adaptive family: it gains more from the full data.
     preferred = trials if folded else reversed(trials)
     winner = next(trial for trial in preferred if trial.deficit <= _CLEARLY_WORSE * trial.standard_error)
-    where = f"on held-out rows ({_FOLDS} folds)" if folded else "on held-out rows"
+    where = f"on held-out rows ({len(found[best])} folds)" if folded else "on held-out rows"
     if winner.families == best:
         reason = f"best log score {where}."
     else:

@@ -1,7 +1,7 @@
 """Settings of a search: those of the estimator, and those of a solver."""
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from isbor.inference.sparse import SparseModel
 from isbor.model.basis import RowDictionary
 from isbor.search.recorder import Recorder
 
-__all__ = ["SearchSettings", "Solver", "SolverSettings"]
+__all__ = ["Effort", "SearchSettings", "Solver", "SolverSettings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,9 @@ class Solver(Protocol):
         """Return the model found, and why the search ended. If `start` is None, the solver makes its own."""
 
 
+Effort: TypeAlias = Literal["fast", "default", "thorough"]
+
+
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
     """Settings of a fit, for all basis families: the parameters of the estimator."""
@@ -60,6 +63,7 @@ class SearchSettings:
     seed: int
     varying_noise: bool = True  # used by the family "mixed" only
     preliminary: bool = False  # a short search, because another fit follows
+    effort: Effort = "default"
     first_gamma: float | None = None  # a guess of the width, near which it is chosen
 
     @property

@@ -94,7 +94,7 @@ def choose_width(
         coarse_rows, fine_rows = _ROUGH_ROWS, _ROUGH_FINE_ROWS
     if first is None:
         sample = rows.head(rows.prefix_size(coarse_rows))
-        best, found = _coarse(lambda k: attempt(sample, k, None))
+        best, found = _coarse(lambda k: attempt(sample, k, None), workers)
         if len(sample) < len(rows):
             sample = rows.head(rows.prefix_size(fine_rows))
             found = {best: attempt(sample, best, found[best])}
@@ -107,6 +107,8 @@ def choose_width(
     # rises.
     for step in (2, -2) if roughly else (2, -2, 1, -1):
         while best + step not in found and _COARSE_GRID[0] <= best + step <= _COARSE_GRID[-1]:
+            if workers.is_late():
+                break
             found[best + step] = attempt(sample, best + step, found[best])
             if found[best + step].objective <= found[best].objective:
                 break
@@ -114,7 +116,7 @@ def choose_width(
     return found[best], tuple(trials)
 
 
-def _coarse(attempt: Callable[[int], ChosenWidth]) -> tuple[int, dict[int, ChosenWidth]]:
+def _coarse(attempt: Callable[[int], ChosenWidth], workers: Workers) -> tuple[int, dict[int, ChosenWidth]]:
     """Return the best width of the coarse grid, and all that were tried."""
     found: dict[int, ChosenWidth] = {}
     best = _COARSE_GRID[_START]
@@ -124,6 +126,8 @@ def _coarse(attempt: Callable[[int], ChosenWidth]) -> tuple[int, dict[int, Chose
     ):
         worse = 0
         for k in widths:
+            if found and workers.is_late():
+                return best, found
             found[k] = attempt(k)
             best = max(found, key=lambda k: found[k].objective)
             worse = worse + 1 if found[k].objective < found[best].objective - margin else 0

@@ -19,6 +19,7 @@ import numpy as np
 
 from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers, row_blocks
+from isbor._core.trace import StopReason
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import Columns, columns_of
@@ -82,8 +83,8 @@ def search_jointly(
     workers: Workers,
     recorder: Recorder,
     start: SparseModel | None = None,
-) -> SparseModel:
-    """Search for a model of functions with their own centres and metrics.
+) -> tuple[SparseModel, StopReason]:
+    """Search for a model of functions with their own centres and metrics; return why it ended, too.
 
     `feature`, (d,), is the feature of each column. `start` is a model of the same columns, from whose
     functions the search begins.
@@ -107,6 +108,7 @@ def search_jointly(
         kept = kept.shrunk(penalised, workers, recorder)
         return kept.with_new_noise(workers, recorder, settings.size_prior) if settings.varying_noise else kept
 
+    reason = StopReason.MAX_ROUNDS
     try:
         for k in range(settings.max_rounds):
             added = _proposed(state, proposals, settings, workers)
@@ -115,15 +117,20 @@ def search_jointly(
             best = max(best, state, key=lambda found: found.objective(settings.size_prior))
             enough = max(settings.round_rtol * abs(best.model.log_evidence), settings.round_atol)
             if k and rise < enough:
+                reason = StopReason.CONVERGED
                 break
-        polished = after(best, nothing, _POLISH_LENGTH)
-        best = max(best, polished, key=lambda found: found.objective(settings.size_prior))
+            if workers.is_late():
+                reason = StopReason.MAX_TIME
+                break
+        if reason is not StopReason.MAX_TIME:
+            polished = after(best, nothing, _POLISH_LENGTH)
+            best = max(best, polished, key=lambda found: found.objective(settings.size_prior))
         if len(sample) < len(rows):
             best = State.of(rows, best.model, workers).after_pass(nothing, penalised, workers, recorder)
     except UnresolvedError:  # some functions are collinear: keep what there is
         if len(best.rows) < len(rows):
             best = State.of(rows, best.model, workers)
-    return best.model
+    return best.model, reason
 
 
 def _proposed(state: State, proposals: Proposals, settings: JointSettings, workers: Workers) -> Functions:

@@ -24,6 +24,7 @@ import numpy as np
 
 from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
+from isbor._core.trace import StopReason
 from isbor._core.types import IntArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.sparse import SparseModel
@@ -69,8 +70,8 @@ def search_functions(
     workers: Workers,
     recorder: Recorder,
     start: SparseModel | None = None,
-) -> SparseModel:
-    """Search for a model of functions with their own centres and metrics.
+) -> tuple[SparseModel, StopReason]:
+    """Search for a model of functions with their own centres and metrics; return why it ended, too.
 
     `feature`, (d,), is the feature of each column. `start` is a model of the same columns, from whose
     functions the search begins.
@@ -92,11 +93,13 @@ def search_functions(
             try:
                 state = state.with_new_noise(workers, recorder, settings.size_prior)
             except UnresolvedError:  # with the new noise, functions are collinear
-                break
+                return best.model, StopReason.CONVERGED
         best = max(best, state, key=lambda found: found.objective(settings.size_prior))
         if rise < max(settings.round_rtol * abs(before), settings.round_atol):
-            break
-    return best.model
+            return best.model, StopReason.CONVERGED
+        if workers.is_late():
+            return best.model, StopReason.MAX_TIME
+    return best.model, StopReason.MAX_ROUNDS
 
 
 def _round(
@@ -109,7 +112,9 @@ def _round(
 ) -> State:
     rows = state.rows
     growing = PassSettings(settings.growing_share * settings.size_prior, np.inf, settings.tol)
-    for _ in range(settings.passes):
+    for k in range(settings.passes):
+        if k and workers.is_late():
+            break
         active = Entries.of(state.model.functions)
         proposed = proposals.fresh(settings.n_fresh).followed_by(
             proposals.children(active, settings.n_children)

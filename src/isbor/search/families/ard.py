@@ -69,9 +69,9 @@ def fit_ard(
             if scaled is not model:
                 dictionary = RowDictionary(rows, scaled.functions.metric[0])
             model = scaled
-            if model.objective(settings.size_prior) - before < 1.0:
+            if model.objective(settings.size_prior) - before < 1.0 or workers.is_late():
                 break
-        if len(sample) == len(rows):
+        if len(sample) == len(rows) or workers.is_late():
             break
     model, reason = solve_gram(rows, dictionary, model, for_solver, workers, recorder)
     metric = np.broadcast_to(np.asarray(dictionary.gamma, dtype=np.float64), rows.X.shape[1:]).copy()

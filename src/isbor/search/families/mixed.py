@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from isbor._core.parallel import Workers
-from isbor._core.trace import Callback, Stage
+from isbor._core.trace import Callback, Stage, StopReason
 from isbor._core.types import IntArray
 from isbor.data.rows import TrainingRows
 from isbor.data.training import TrainingSet
@@ -22,19 +22,37 @@ from isbor.search.adaptive.joint import JointSettings, search_jointly
 from isbor.search.adaptive.search import AdaptiveSettings, search_functions
 from isbor.search.recorder import Recorder
 from isbor.search.result import SearchResult
-from isbor.search.settings import SearchSettings
+from isbor.search.settings import Effort, SearchSettings
 
 __all__ = ["fit_mixed"]
 
 # With more rows than this, functions are trained jointly.
 _JOINT_ROWS = 1500
-# Limits for a committee of automatic size: members, and functions of all members together.
-_MAX_MEMBERS = 4
-_MAX_FUNCTIONS = 200
-# A committee that is not trained jointly searches for a few rounds first. If its members have few functions,
-# members are added, up to this many functions in all; else the two members search on.
-_FEW_FUNCTIONS = 60
-_FIRST_ROUNDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """Limits for a committee of automatic size, and of its searches.
+
+    A committee that is not trained jointly searches for a few rounds first. If its members have few
+    functions, members are added, up to this many functions in all; else the two members search on.
+    """
+
+    members: int
+    functions: int  # of all members together
+    few_functions: int
+    first_rounds: int
+    rounds: int
+    joint_rounds: int
+
+
+_LIMITS: dict[Effort, _Limits] = {
+    "fast": _Limits(members=2, functions=100, few_functions=0, first_rounds=2, rounds=2, joint_rounds=3),
+    "default": _Limits(members=4, functions=200, few_functions=60, first_rounds=2, rounds=5, joint_rounds=6),
+    "thorough": _Limits(
+        members=8, functions=400, few_functions=400, first_rounds=5, rounds=5, joint_rounds=10
+    ),
+}
 _PRELIMINARY_ROUNDS = 3  # of a joint search
 # `max_vectors` is shared among the members; there are fewer members if each would get less than this.
 _MIN_MEMBER_VECTORS = 8
@@ -53,35 +71,43 @@ def fit_mixed(
     n_members = 2 if settings.n_members is None else settings.n_members
     if settings.max_vectors < np.inf:
         n_members = max(1, min(n_members, int(settings.max_vectors // _MIN_MEMBER_VECTORS)))
-    max_vectors = _MAX_FUNCTIONS if settings.has_automatic_size else settings.max_vectors
+    limits = _LIMITS[settings.effort]
+    max_vectors = limits.functions if settings.has_automatic_size else settings.max_vectors
     each = max_vectors // n_members if max_vectors < np.inf else np.inf
     may_grow = settings.has_automatic_size and not settings.preliminary
     jointly = len(rows) > _JOINT_ROWS
     if jointly:
-        n_rounds = JointSettings().max_rounds
+        n_rounds = limits.joint_rounds
         first_rounds = _PRELIMINARY_ROUNDS if settings.preliminary else n_rounds
     else:
-        n_rounds = AdaptiveSettings().max_rounds
-        first_rounds = _FIRST_ROUNDS if may_grow or settings.preliminary else n_rounds
+        n_rounds = limits.rounds
+        first_rounds = limits.first_rounds if may_grow or settings.preliminary else n_rounds
     searches = _Searches(rows, training.feature[preparation.source], settings, stage, workers, callback)
     how = _How(jointly, first_rounds, each)
-    models = searches.members(range(n_members), how)
-    max_functions = _MAX_FUNCTIONS if jointly else _FEW_FUNCTIONS
-    n_total = _committee_size(models, max_functions) if may_grow else n_members
+    found = searches.members(range(n_members), how)
+    max_functions = limits.functions if jointly else limits.few_functions
+    n_total = _committee_size(found, limits.members, max_functions) if may_grow else n_members
     if n_total > n_members:
-        left = _MAX_FUNCTIONS - sum(map(len, models))
+        left = limits.functions - sum(len(member.model) for member in found)
         others = replace(how, max_vectors=left // (n_total - n_members))
-        models += searches.members(range(n_members, n_total), others)
-    elif may_grow and not jointly:
+        found += searches.members(range(n_members, n_total), others)
+    elif may_grow and n_rounds > first_rounds:
         on = replace(how, n_rounds=n_rounds - first_rounds)
-        models = searches.members(range(n_members, 2 * n_members), on, models)
+        found = searches.members(range(n_members, 2 * n_members), on, found)
     return SearchResult(
         ("mixed",),
-        Ensemble.of(preparation, models, rows.total_weight),
+        Ensemble.of(preparation, [member.model for member in found], rows.total_weight),
         gamma=None,
         steps=tuple(step for recorder in searches.recorders for step in recorder.steps),
         n_passes=sum(recorder.passes for recorder in searches.recorders),
+        stop_reason=StopReason.of_all(member.reason for member in found),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    model: SparseModel
+    reason: StopReason  # why its search ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +131,11 @@ class _Searches:
     callback: Callback | None
     recorders: list[Recorder] = field(default_factory=list)
 
-    def members(self, numbers: range, how: _How, starts: Sequence[SparseModel] = ()) -> list[SparseModel]:
-        """Return one model for each number, found with proposals of its own, from a start if there is one."""
+    def members(self, numbers: range, how: _How, starts: Sequence[_Member] = ()) -> list[_Member]:
+        """Return one member for each number, found with proposals of its own, from a start if there is one.
+
+        If the time is up, there are fewer new members, and starts are returned as they are.
+        """
         rows, feature = self.rows, self.feature
         seeds = np.random.SeedSequence(2 * self.settings.seed).spawn(numbers.stop)
         recorders = [Recorder(self.stage, rows.source, self.callback, runs=k) for k in numbers]
@@ -124,17 +153,23 @@ class _Searches:
             varying_noise=self.settings.varying_noise,
         )
 
-        def member(k: int, workers: Workers) -> SparseModel:
-            random = np.random.default_rng(seeds[numbers[k]])
+        def member(k: int, workers: Workers) -> _Member | None:
             start = starts[k] if k < len(starts) else None
+            if numbers[k] and workers.is_late():
+                return start and replace(start, reason=StopReason.MAX_TIME)
+            random = np.random.default_rng(seeds[numbers[k]])
+            begin = None if start is None else start.model
             if how.jointly:
-                return search_jointly(rows, feature, joint, random, workers, recorders[k], start)
-            return search_functions(rows, feature, adaptive, random, workers, recorders[k], start)
+                found = search_jointly(rows, feature, joint, random, workers, recorders[k], begin)
+            else:
+                found = search_functions(rows, feature, adaptive, random, workers, recorders[k], begin)
+            return _Member(*found)
 
-        return self.workers.side_by_side([partial(member, k) for k in range(len(numbers))])
+        members = self.workers.side_by_side([partial(member, k) for k in range(len(numbers))])
+        return [found for found in members if found is not None]
 
 
-def _committee_size(models: Sequence[SparseModel], max_functions: int) -> int:
-    """Return the number of members for a committee whose first members are `models`."""
-    size = max(sum(map(len, models)) / len(models), 1.0)
-    return max(len(models), min(_MAX_MEMBERS, int(max_functions / size)))
+def _committee_size(first: Sequence[_Member], max_members: int, max_functions: int) -> int:
+    """Return the number of members for a committee, given the first ones."""
+    size = max(sum(len(member.model) for member in first) / len(first), 1.0)
+    return max(len(first), min(max_members, int(max_functions / size)))

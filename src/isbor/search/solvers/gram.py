@@ -25,7 +25,7 @@ from isbor.model.basis import RowDictionary
 from isbor.search.recorder import Recorder
 from isbor.search.settings import SolverSettings
 from isbor.search.solvers.passes import PassSettings, one_pass, shrink
-from isbor.search.solvers.restarts import with_restarts
+from isbor.search.solvers.restarts import stop_reason, with_restarts
 from isbor.search.starts import initial_model, refit
 
 __all__ = ["solve_gram"]
@@ -56,7 +56,7 @@ def solve_gram(
                 model = shrink(sample, model, phase, workers, recorder)
             rise = np.inf
             while rise >= tol:
-                if recorder.passes >= settings.max_iter:
+                if recorder.passes >= settings.max_iter or workers.is_late():
                     return model, False
                 fresh = dictionary.basis(proposals.draw(n_rows, model.functions.origin))
                 improved = one_pass(sample, model, fresh, phase, workers, recorder)
@@ -78,7 +78,9 @@ def solve_gram(
     while size < len(rows) and finished:
         size = min(len(rows), size * settings.growth)
         model, finished = climb(model, size)
-    return model, StopReason.CONVERGED if finished else StopReason.MAX_ITER
+    if model.n_rows < len(rows):  # a limit was reached while the model was that of a sample
+        model = refit(rows, dictionary, model, workers)
+    return model, stop_reason(finished, workers)
 
 
 def _phases(n_rows: int, last: bool, settings: SolverSettings) -> Iterator[tuple[PassSettings, float]]:

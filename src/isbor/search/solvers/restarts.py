@@ -12,6 +12,7 @@ import numpy as np
 
 from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
+from isbor._core.trace import StopReason
 from isbor.data.rows import TrainingRows
 from isbor.inference.sparse import SparseModel
 from isbor.model.basis import RowDictionary
@@ -19,7 +20,7 @@ from isbor.search.recorder import Recorder
 from isbor.search.settings import SolverSettings
 from isbor.search.starts import enlarged_model
 
-__all__ = ["with_restarts"]
+__all__ = ["stop_reason", "with_restarts"]
 
 _ADDED = 30  # functions at a restart
 
@@ -37,7 +38,7 @@ def with_restarts(
     """Return the best model that `improve` finds, and whether its search converged.
 
     Ends after `patience` unsuccessful restarts in a row. `improve` returns a model and whether it converged
-    (True) or reached the limit on passes (False). The recorder keeps the steps of the best run only.
+    (True) or reached a limit (False). The recorder keeps the steps of the best run only.
     """
     size_prior = settings.size_prior
     recorder.begin_run(start, size_prior)
@@ -60,7 +61,14 @@ def with_restarts(
             best, steps, finished, unsuccessful = trial, recorder.steps, ended, 0
         elif ended:
             unsuccessful += 1
-        else:  # the limit on passes was reached without a better model
+        else:  # a limit was reached without a better model
             break
     recorder.steps = steps
     return best, finished
+
+
+def stop_reason(finished: bool, workers: Workers) -> StopReason:
+    """Return why a search ended: it converged, or one of its limits was reached."""
+    if finished:
+        return StopReason.CONVERGED
+    return StopReason.MAX_TIME if workers.was_late else StopReason.MAX_ITER

@@ -21,7 +21,7 @@ from isbor.model.basis import Functions, RowDictionary
 from isbor.model.likelihood import edges, ordinal_probit, scatter_edges
 from isbor.search.recorder import Recorder
 from isbor.search.settings import SolverSettings
-from isbor.search.solvers.restarts import with_restarts
+from isbor.search.solvers.restarts import stop_reason, with_restarts
 from isbor.search.starts import initial_model
 
 __all__ = ["solve_sequential"]
@@ -91,7 +91,7 @@ def solve_sequential(
                 size_prior *= 1.3
             else:
                 model = after
-        while recorder.passes < settings.max_iter:
+        while recorder.passes < settings.max_iter and not workers.is_late():
             after = step(model, settings.size_prior)
             if after is None:
                 return model, True
@@ -107,7 +107,7 @@ def solve_sequential(
         workers=workers,
         recorder=recorder,
     )
-    return model, StopReason.CONVERGED if finished else StopReason.MAX_ITER
+    return model, stop_reason(finished, workers)
 
 
 def _best_improvement(
