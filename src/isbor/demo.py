@@ -231,7 +231,7 @@ def _say(console: Console, text: str, *, soft_wrap: bool = False) -> None:
 
 def _describe(step: Step) -> str:
     # Short enough for one line of 80 columns.
-    doing = "width search" if step.stage == "width" else "fit"
+    doing = {"selection": "comparison", "width": "width search", "fit": "fit"}[step.stage]
     return (
         f"ISBOR, {doing}: {step.n_active} functions on {step.n_rows:,} rows, "
         f"log evidence {step.log_evidence:,.1f}"

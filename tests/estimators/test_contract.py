@@ -244,8 +244,11 @@ def test_levels_whose_rows_weigh_nothing_are_absent(system, few):
 def test_reversed_labels_reverse_the_score(system, model, noisy):
     X, y = noisy
     turned = clone(system).set_params(classes=[3, 2, 1, 0]).fit(X, y)
-    # ISBOR proposes rows in an order that depends on the labels' codes, so its models differ in detail.
-    slack = {"isotropic": 0.01, "ard": 0.05}[system.metric] if isinstance(system, ISBOR) else 1e-6
+    # ISBOR proposes rows in an order that depends on the labels' codes, so its models differ in detail. (Of
+    # single searches of "mixed" with other seeds, nine in ten have a correlation below -.95.)
+    slack = 1e-6
+    if isinstance(system, ISBOR):
+        slack = 0.05 if system.basis == "mixed" or system.metric == "ard" else 0.01
     assert np.corrcoef(model.latent(X), turned.latent(X))[0, 1] < -1 + slack
 
 

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -265,7 +266,8 @@ def test_small_members_get_company_and_large_ones_go_on(two_of_six, monkeypatch)
 
     together = ISBOR(basis="mixed").fit(X, y)
     assert len(together._model.models) == len(searched(together)) == 4
-    monkeypatch.setattr(mixed, "_FEW_FUNCTIONS", 0)
+    limits = replace(mixed._LIMITS["default"], few_functions=0)
+    monkeypatch.setitem(mixed._LIMITS, "default", limits)
     alone = ISBOR(basis="mixed").fit(X, y)
     assert len(alone._model.models) == 2
     runs = searched(alone)

@@ -39,11 +39,15 @@ def test_it_learns_the_saddle_with_few_vectors(saddle, fitted):
 
 def test_it_learns_the_balance_scale_from_three_quarters():
     X, y = make_balance_scale()
-    order = np.random.default_rng(0).permutation(625)
-    train, test = order[:468], order[468:]
-    model = ISBOR().fit(X[train], y[train])
-    assert mean_absolute_error(y[test], model.predict(X[test])) <= 0.02
-    assert model.n_relevance_ <= 17
+    errors, sizes = [], []
+    for seed in range(4):
+        order = np.random.default_rng(seed).permutation(625)
+        train, test = order[:468], order[468:]
+        model = ISBOR().fit(X[train], y[train])
+        errors.append(mean_absolute_error(y[test], model.predict(X[test])))
+        sizes.append(model.n_relevance_)
+    assert np.mean(errors) <= 0.02
+    assert np.mean(sizes) <= 17
 
 
 def standard_error_of_log_noise(score, thresholds):

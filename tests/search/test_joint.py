@@ -81,7 +81,7 @@ def test_with_very_many_rows_the_model_is_refitted_to_all():
     recorder = Recorder("fit", rows.source)
     with Workers(2) as workers:
         random, settings = np.random.default_rng(0), JointSettings(max_rows=1000)
-        model = search_jointly(rows, np.arange(2), settings, random, workers, recorder)
+        model, _ = search_jointly(rows, np.arange(2), settings, random, workers, recorder)
     assert model.n_rows == 3000
     assert {step.n_rows for step in recorder.steps} == {1000, 3000}
 

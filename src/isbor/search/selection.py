@@ -120,7 +120,8 @@ def select_families(
         return _simplest(f"fewer than two classes have {_MIN_ROWS_OF_CLASS} rows"), None
     families = [family for family in FAMILIES if _is_tried(family, rows)]
     if settings.effort == "fast":
-        return Selection((families[-1],), (), "set by effort='fast'."), None
+        family: Family = "mixed" if "mixed" in families else "rbf"
+        return Selection((family,), (), "set by effort='fast'."), None
     quick = replace(settings, patience=0, effort="default")
     if n > _QUICK_ROWS and settings.effort == "default":
         members = 2 if settings.n_members is None else settings.n_members

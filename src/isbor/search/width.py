@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from isbor._core.parallel import Workers
-from isbor._core.trace import Callback, Step
+from isbor._core.trace import Callback, Stage, Step
 from isbor.data.rows import TrainingRows
 from isbor.inference.sparse import SparseModel
 from isbor.model.basis import RowDictionary
@@ -67,6 +67,7 @@ def choose_width(
     workers: Workers,
     callback: Callback | None = None,
     *,
+    stage: Stage = "width",
     first: float | None = None,
     roughly: bool = False,
 ) -> tuple[ChosenWidth, tuple[WidthTrial, ...]]:
@@ -81,7 +82,7 @@ def choose_width(
         gamma = 2.0 ** (1 + k / 2) / n_features
         dictionary = RowDictionary(rows, gamma)
         begin = refit(sample, dictionary, start.model, workers) if start else None
-        recorder = Recorder("width", rows.source, callback, start.steps if start else ())
+        recorder = Recorder(stage, rows.source, callback, start.steps if start else ())
         model, _ = solve_gram(sample, dictionary, begin, settings, workers, recorder)
         objective = model.objective(settings.size_prior)
         trials.append(WidthTrial(gamma, model.log_evidence, objective, len(model), len(sample)))

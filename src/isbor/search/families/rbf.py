@@ -46,6 +46,7 @@ def fit_rbf(
             unlimited,
             workers,
             callback,
+            stage="width" if stage == "fit" else stage,
             first=settings.first_gamma,
             roughly=settings.preliminary,
         )
