@@ -41,7 +41,7 @@ _SETTINGS = SearchSettings(
 
 
 def compile_search() -> None:
-    """Load the compiled code; the first time after installation, compile it, in about half a minute."""
+    """Load the compiled code; the first time after installation, compile it, in about a minute."""
     random = np.random.default_rng(0)
     X = random.normal(size=(60, 2))
     y = np.digitize(X[:, 0] + 0.5 * random.normal(size=60), [-0.5, 0.5])
@@ -52,13 +52,13 @@ def compile_search() -> None:
         search_jointly(rows, np.arange(2), JointSettings(max_rounds=2), random, workers, recorder)
 
 
-_MESSAGE = "isbor: compiling inner loops; once after installation, about half a minute\n"
+_MESSAGE = "isbor: compiling inner loops; once after installation, about a minute\n"
 _lock = threading.Lock()
 _is_ensured = False
 
 
 def ensure_compiled() -> None:
-    """Compile the search if it is not in the cache, and say so; it takes about half a minute."""
+    """Compile the search if it is not in the cache, and say so; it takes about a minute."""
     global _is_ensured
     with _lock:
         if _is_ensured:

@@ -36,13 +36,13 @@ def fresh(random: np.random.Generator, table: Table, count: int) -> Entries:
     entries = _new_entries(count, min(n_features, max(_SIZES)))
     order = np.arange(n_features)
     for m in range(count):
-        origin = int(random.integers(0, len(table.X)))
+        origin = _below(random, len(table.X))
         size = min(_size(random), n_features)
         ramp = random.random() < _RAMPS
-        octave = random.uniform(-5.0, 3.0) if ramp else random.uniform(-4.0, 4.0)
+        octave = _between(random, -5.0, 3.0) if ramp else _between(random, -4.0, 4.0)
         begin, squares = entries.first[m], 0.0
         for j in range(size):
-            pick = random.integers(j, n_features)
+            pick = j + _below(random, n_features - j)
             order[j], order[pick] = order[pick], order[j]
             column = _column(random, table, order[j])
             theta = random.standard_normal()
@@ -63,12 +63,12 @@ def children(random: np.random.Generator, table: Table, parents: Entries, count:
     n_features = len(table.first) - 1
     entries = _new_entries(count, _largest(parents) + 1)
     for m in range(count):
-        parent = random.integers(0, len(parents.origin))
+        parent = _below(random, len(parents.origin))
         first, last, ramp = parents.first[parent], parents.first[parent + 1], parents.ramp[parent]
-        reach = _REACHES[random.integers(0, len(_REACHES))]
+        reach = _REACHES[_below(random, len(_REACHES))]
         draw, dropped = random.random(), -1
         if draw < 0.2 and last - first > 1:
-            dropped = random.integers(first, last)
+            dropped = first + _below(random, last - first)
         begin = end = entries.first[m]
         for k in range(first, last):
             if k == dropped:
@@ -82,12 +82,12 @@ def children(random: np.random.Generator, table: Table, parents: Entries, count:
                 theta *= 2.0 ** (1.5 * reach * random.standard_normal())
             end = _write(entries, end, parents.column[k], centre, theta)
         if 0.2 <= draw < 0.5 and n_features > 0:
-            column = _column(random, table, int(random.integers(0, n_features)))
+            column = _column(random, table, _below(random, n_features))
             if column not in entries.column[begin:end]:
-                theta = random.standard_normal() * 2.0 ** random.uniform(-2.0, 1.0)
+                theta = random.standard_normal() * 2.0 ** _between(random, -2.0, 1.0)
                 if not ramp:
-                    theta = 2.0 ** random.uniform(-5.0, 2.0)
-                end = _write(entries, end, column, table.X[random.integers(0, len(table.X)), column], theta)
+                    theta = 2.0 ** _between(random, -5.0, 2.0)
+                end = _write(entries, end, column, table.X[_below(random, len(table.X)), column], theta)
         _finish(entries, m, end, ramp, parents.origin[parent], table.cost)
     return _trimmed(entries)
 
@@ -97,8 +97,8 @@ def siblings(random: np.random.Generator, table: Table, parents: Entries, count:
     """Return functions of the features of random `parents`, centred on random rows."""
     entries = _new_entries(count, _largest(parents))
     for m in range(count):
-        parent = random.integers(0, len(parents.origin))
-        origin = int(random.integers(0, len(table.X)))
+        parent = _below(random, len(parents.origin))
+        origin = _below(random, len(table.X))
         ramp, octave, end = parents.ramp[parent], random.standard_normal(), entries.first[m]
         for k in range(parents.first[parent], parents.first[parent + 1]):
             octaves = octave + 0.5 * random.standard_normal()
@@ -131,22 +131,24 @@ def oblique(
     entries = _new_entries(count, len(table.column))
     chosen, keys = np.empty(len(table.column), np.intp), np.empty(n_features)
     for m in range(count):
-        origin = int(random.integers(0, len(table.X)))
-        size = min(_OBLIQUE_SIZES[random.integers(0, len(_OBLIQUE_SIZES))], max_features)
+        origin = _below(random, len(table.X))
+        size = min(_OBLIQUE_SIZES[_below(random, len(_OBLIQUE_SIZES))], max_features)
         # The features with the lowest keys are a random sample without replacement, by strength.
         for j in range(n_features):
             keys[j] = np.inf if excluded[j] else -math.log(1.0 - random.random()) / (1.0 + strength[j])
         n_chosen = 0
-        for j in np.argsort(keys)[:size]:
-            if excluded[j]:
+        for _ in range(min(size, n_features)):
+            j = int(np.argmin(keys))
+            if keys[j] == np.inf:
                 break
+            keys[j] = np.inf
             pick = _column(random, table, j)
             for column in table.column[table.first[j] : table.first[j + 1]]:
                 if column == pick or table.cost[column] < 1.0:
                     chosen[n_chosen] = column
                     n_chosen += 1
         direction = best_direction(quality, sparsity, chosen[:n_chosen])
-        direction *= 2.0 ** random.uniform(-5.0, 1.0)
+        direction *= 2.0 ** _between(random, -5.0, 1.0)
         end = entries.first[m]
         for k in range(n_chosen):
             if direction[k] != 0.0:
@@ -173,6 +175,18 @@ def best_direction(quality: FloatArray, sparsity: FloatArray, columns: IntArray)
 
 
 @compiled
+def _below(random: np.random.Generator, n: int) -> int:
+    """Draw a whole number below n; unlike `integers`, this takes hardly any time to compile."""
+    return int(random.random() * n)
+
+
+@compiled
+def _between(random: np.random.Generator, low: float, high: float) -> float:
+    """Draw a number between two others."""
+    return low + (high - low) * random.random()
+
+
+@compiled
 def _size(random: np.random.Generator) -> int:
     """Draw the number of features of a fresh function."""
     draw, k = random.random(), 0
@@ -185,7 +199,8 @@ def _size(random: np.random.Generator) -> int:
 @compiled
 def _column(random: np.random.Generator, table: Table, feature: int) -> int:
     """Draw a column of a feature."""
-    return int(table.column[random.integers(table.first[feature], table.first[feature + 1])])
+    first = table.first[feature]
+    return int(table.column[first + _below(random, table.first[feature + 1] - first)])
 
 
 @compiled
