@@ -59,6 +59,11 @@ def main() -> None:
         options.repeats,
         options.threads,
     )
+    try:
+        for problem in plan.problems:
+            problem.check()
+    except OSError as error:  # a table is not there
+        parser.error(str(error))
     options.folder.mkdir(parents=True, exist_ok=True)
     file = options.folder / "records.jsonl"
     try:

@@ -43,6 +43,11 @@ class Problem:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     slow: bool = False  # a fit took a minute or so in the default base
 
+    def check(self) -> None:
+        """Raise an OSError that says what to do if the table cannot be had."""
+        if isinstance(self.table, Task):
+            self.table.load()
+
     def rows(self, split: int) -> Rows:
         """Return the rows of a split."""
         if isinstance(self.table, Grades):

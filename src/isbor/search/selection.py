@@ -122,6 +122,8 @@ def select_families(
     if settings.effort == "fast":
         family: Family = "mixed" if "mixed" in families else "rbf"
         return Selection((family,), (), "set by effort='fast'."), None
+    if len(families) == 1:
+        return Selection(tuple(families), (), "the only family for a table of this size."), None
     quick = replace(settings, patience=0, effort="default")
     if n > _QUICK_ROWS and settings.effort == "default":
         members = 2 if settings.n_members is None else settings.n_members
@@ -161,12 +163,12 @@ class _Comparison:
         found: _Found = {}
         width = None
         for n_rows in _COMPARED_ROWS:
+            if found and (len(families) == 1 or self.workers.is_late()):
+                break
             part = _Part.of(self.training, *_one_part(self.training.rows, n_rows))
             found, width = self._evaluate([part], families, 1, None)
             # More rows are of most use to the most adaptive family.
             families = [*_remaining(families[:-1], found, _BEHIND), families[-1]]
-            if len(families) == 1 or self.workers.is_late():
-                break
         return found, width
 
     def _evaluate(

@@ -49,7 +49,7 @@ class JointSettings:
     size_prior: float = 2.0  # nats per unit of cost
     max_vectors: float = np.inf
     varying_noise: bool = True
-    max_rounds: int = 6
+    max_rounds: int = 8
     max_rows: int = 32_000  # functions are trained on at most this many rows
     n_fresh: int = 600  # fresh functions proposed in each round
     n_children: int = 200  # children of the functions kept

@@ -48,9 +48,9 @@ class _Limits:
 
 _LIMITS: dict[Effort, _Limits] = {
     "fast": _Limits(members=2, functions=100, few_functions=0, first_rounds=2, rounds=2, joint_rounds=3),
-    "default": _Limits(members=4, functions=200, few_functions=60, first_rounds=2, rounds=5, joint_rounds=6),
+    "default": _Limits(members=4, functions=200, few_functions=60, first_rounds=2, rounds=5, joint_rounds=8),
     "thorough": _Limits(
-        members=8, functions=400, few_functions=400, first_rounds=5, rounds=5, joint_rounds=10
+        members=8, functions=400, few_functions=400, first_rounds=5, rounds=5, joint_rounds=12
     ),
 }
 _PRELIMINARY_ROUNDS = 3  # of a joint search
