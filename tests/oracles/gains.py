@@ -42,7 +42,7 @@ def gains_and_slopes(fitted, functions):
 def climb(fitted, functions, n_steps):
     """Return the functions after some ascent steps by the signs of slopes, each at the best point visited."""
     used, ramp = functions.metric != 0, functions.ramp[:, None]
-    width = typical_widths(functions)
+    width = typical_widths(functions.metric, ramp)
     here = best = functions
     highest = np.full(len(functions), -np.inf)
     steps = [np.full(used.shape, FIRST_STEP) for _ in range(2)]

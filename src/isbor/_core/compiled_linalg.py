@@ -64,7 +64,7 @@ def _factorise_by_lapack(lower: FloatArray) -> bool:
     """Replace the lower triangle of a scaled matrix by its factor."""
     try:
         lower[:] = np.linalg.cholesky(lower)
-    except Exception:  # noqa: BLE001 - compiled code cannot name LinAlgError
+    except Exception:  # compiled code cannot name LinAlgError, the only one that can come
         return False
     return True
 

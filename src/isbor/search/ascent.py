@@ -13,10 +13,9 @@ import numpy as np
 
 from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
-from isbor._core.types import FloatArray, IntArray
+from isbor._core.types import BoolArray, FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.sparse import SparseModel, fit_weights
-from isbor.model.basis import Functions
 from isbor.model.compiled_basis import powers_of
 from isbor.search.compiled_ascent import Problem, climb, place
 
@@ -28,12 +27,10 @@ __all__ = ["move_functions", "share_metric", "typical_widths"]
 _ROUGH, _PRECISE = 1e-2, 1e-6
 
 
-def typical_widths(functions: Functions) -> FloatArray:
-    """Return the typical distance over which each function varies along each feature, at most 2, (m, d)."""
-    theta = np.abs(functions.metric)
-    width = np.where(
-        functions.ramp[:, None], 1.0 / np.maximum(theta, 0.3), np.sqrt(0.5 / np.maximum(theta, 0.1))
-    )
+def typical_widths(metric: FloatArray, ramp: BoolArray) -> FloatArray:
+    """Return the typical distance, at most 2, over which functions with these scales vary."""
+    theta = np.abs(metric)
+    width = np.where(ramp, 1.0 / np.maximum(theta, 0.3), np.sqrt(0.5 / np.maximum(theta, 0.1)))
     return np.minimum(width, 2.0)
 
 
@@ -98,7 +95,7 @@ def _climb(
         start.alpha,
         of_metric,
         of_centres,
-        typical_widths(functions),
+        typical_widths(functions.metric, functions.ramp[:, None]),
         start.expansion.threshold_precision,
         mode_tol,
     )

@@ -18,7 +18,6 @@ __all__ = [
     "precisions_of_reach",
     "refit",
     "start_from",
-    "weak_precisions",
 ]
 
 # The reach of a function is the prior standard deviation of its contribution to the score, in units of the
@@ -33,7 +32,7 @@ def start_from(
     rows: TrainingRows, functions: Functions, workers: Workers, reach: float = INITIAL_REACH
 ) -> SparseModel:
     """Return a model of the given functions, all with weak priors."""
-    alpha = weak_precisions(functions, reach, rows.reference.X)
+    alpha = _weak_precisions(functions, reach, rows)
     varying = np.isfinite(alpha)
     thresholds = starting_thresholds(rows.y, rows.weight)
     weights = np.zeros(np.count_nonzero(varying))
@@ -64,7 +63,7 @@ def refit(rows: TrainingRows, dictionary: RowDictionary, model: SparseModel, wor
 def enlarged_model(rows: TrainingRows, model: SparseModel, fresh: Functions, workers: Workers) -> SparseModel:
     """Return the model with other functions added under weak priors, to restart from."""
     spread = float(np.std(model.functions(rows.reference.X) @ model.mode.weights))
-    alpha = weak_precisions(fresh, _RESTART_REACH * max(spread, 1.0), rows.reference.X)
+    alpha = _weak_precisions(fresh, _RESTART_REACH * max(spread, 1.0), rows)
     varying = np.isfinite(alpha)
     fresh = fresh.take(varying)
     return fit_weights(
@@ -77,9 +76,9 @@ def enlarged_model(rows: TrainingRows, model: SparseModel, fresh: Functions, wor
     )
 
 
-def weak_precisions(functions: Functions, reach: float, X: FloatArray) -> FloatArray:
+def _weak_precisions(functions: Functions, reach: float, rows: TrainingRows) -> FloatArray:
     """Return the prior precisions that give functions this reach over rows; infinite for constant ones."""
-    return precisions_of_reach(np.square(functions(X)).mean(axis=0), reach)
+    return precisions_of_reach(np.square(functions(rows.reference.X)).mean(axis=0), reach)
 
 
 def precisions_of_reach(size: FloatArray, reach: float) -> FloatArray:

@@ -112,14 +112,19 @@ def gains_of(fitted: Fitted, entries: Entries, begin: int, end: int) -> FloatArr
 
 
 @compiled_sums
-def climb(fitted: Fitted, entries: Entries, begin: int, end: int, n_steps: int) -> None:
-    """Move each function from `begin` to `end` to the best point that it visits in some steps of Rprop."""
+def climb(fitted: Fitted, entries: Entries, width: FloatArray, begin: int, end: int, n_steps: int) -> None:
+    """Move each function from `begin` to `end` to the best point that it visits in some steps of Rprop.
+
+    `width`, (k,), is how far a step of 1 moves the centre of each entry.
+    """
     for first in range(begin, end, CLIMBING):
-        _climb_together(fitted, entries, first, min(first + CLIMBING, end), n_steps)
+        _climb_together(fitted, entries, width, first, min(first + CLIMBING, end), n_steps)
 
 
 @compiled_sums
-def _climb_together(fitted: Fitted, entries: Entries, begin: int, end: int, n_steps: int) -> None:
+def _climb_together(
+    fitted: Fitted, entries: Entries, width: FloatArray, begin: int, end: int, n_steps: int
+) -> None:
     batch = _new_batch(fitted, end - begin)
     by_value = np.empty_like(batch.values)
     first, centre, metric = entries.first, entries.centre, entries.metric
@@ -127,10 +132,6 @@ def _climb_together(fitted: Fitted, entries: Entries, begin: int, end: int, n_st
     by_centre, by_metric = np.empty_like(centre), np.empty_like(metric)
     shift, growth = np.zeros_like(centre), np.zeros_like(metric)  # the signs of the last moves
     shift_step, growth_step = np.full_like(centre, _FIRST_STEP), np.full_like(metric, _FIRST_STEP)
-    width = np.empty_like(metric)
-    for m in range(begin, end):
-        for k in range(first[m], first[m + 1]):
-            width[k] = _typical_width(metric[k], entries.ramp[m])
     highest = np.full(end - begin, -np.inf)
     for n in range(n_steps + 1):
         _evaluate(fitted, entries, begin, batch)
@@ -156,13 +157,6 @@ def _climb_together(fitted: Fitted, entries: Entries, begin: int, end: int, n_st
                     metric[k] = 1e-6  # zero would mean "not used"
     for k in range(first[begin], first[end]):
         centre[k], metric[k] = best_centre[k], best_metric[k]
-
-
-@compiled_sums
-def _typical_width(theta: float, ramp: bool) -> float:
-    """Return the distance over which a function varies along a feature, as `isbor.search.ascent` does."""
-    size = abs(theta)
-    return min(1.0 / max(size, 0.3) if ramp else math.sqrt(0.5 / max(size, 0.1)), 2.0)
 
 
 @compiled_sums

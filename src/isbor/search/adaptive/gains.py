@@ -29,6 +29,7 @@ from isbor.inference.sparse import SparseModel
 from isbor.model.likelihood import edges
 from isbor.search.adaptive.compiled_gains import CLIMBING, TOGETHER, Fitted, climb, fitted_at, gains_of
 from isbor.search.adaptive.entries import Entries
+from isbor.search.ascent import typical_widths
 
 __all__ = ["Directions", "Gains", "best_candidates"]
 
@@ -110,9 +111,10 @@ class Gains:
 
     def climb(self, functions: Entries, n_steps: int, workers: Workers) -> None:
         """Move the functions by some ascent steps, each to the best point visited."""
+        width = typical_widths(functions.metric, np.repeat(functions.ramp, np.diff(functions.first)))
 
         def some(part: slice) -> None:
-            climb(self.fitted, functions, part.start, part.stop, n_steps)
+            climb(self.fitted, functions, width, part.start, part.stop, n_steps)
 
         for _ in workers.map(some, _parts(functions, 2 * CLIMBING)):
             pass
