@@ -33,6 +33,11 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=3, help="splits of each problem (3)")
     parser.add_argument("--repeats", type=int, default=1, help="fits to each split (1)")
     parser.add_argument("--threads", type=int, default=2, help="threads of each fit (2)")
+    parser.add_argument(
+        "--errors",
+        action="store_true",
+        help="errors only: fits of the earlier commit and of peers are made once for all present versions",
+    )
     parser.add_argument("--peers", action="store_true", help=f"with {', '.join(PEERS)}")
     parser.add_argument(
         "--folder", type=Path, default=FOLDER, help="environments and records (build/versions)"
@@ -58,6 +63,7 @@ def main() -> None:
         options.splits,
         options.repeats,
         options.threads,
+        timed=not options.errors,
     )
     try:
         for problem in plan.problems:

@@ -36,17 +36,21 @@ def version_table(plan: Plan, known: Mapping[str, Record]) -> Table:
     rows = []
     for group, members in groupby(compared, lambda found: found.problem.group):
         found = list(members)
-        rows += [(one.problem.name, one.size, *map(seconds, one.seconds), *_cells([one])) for one in found]
+        rows += [(one.problem.name, one.size, *_times([one], plan), *_cells([one])) for one in found]
         if len(found) > 1:
-            rows.append((f"{group}: mean of {len(found)}", "", "", "", *_cells(found)))
-    notes = (
-        f"Before: {plan.base[:10]}. Seconds of one fit, and the ratio of two fits made one after the other: "
-        "medians. Functions and errors: means over splits. Difference in log loss, now less before, ± its "
-        "standard error, corrected for the rows that splits share (Nadeau & Bengio, 2003). The mean of "
-        "ratios is geometric, and the error of a mean difference takes the problems as independent.",
+            rows.append((f"{group}: mean of {len(found)}", "", *_times(found, plan), *_cells(found)))
+    times = (
+        "Seconds of one fit, and the ratio of two fits made one after the other: medians; the mean of ratios "
+        "is geometric. "
     )
-    header = ("problem", "rows × columns", "before, s", "now, s", "now / before", "functions")
-    header += (*_ERRORS.values(), "difference in log loss")
+    notes = (
+        f"Before: {plan.base[:10]}. {times if plan.timed else ''}"
+        "Functions and errors: means over splits. Difference in log loss, now less before, ± its standard "
+        "error, corrected for the rows that splits share (Nadeau & Bengio, 2003). The error of a mean "
+        "difference takes the problems as independent.",
+    )
+    timed = ("before, s", "now, s", "now / before") if plan.timed else ()
+    header = ("problem", "rows × columns", *timed, "functions", *_ERRORS.values(), "difference in log loss")
     return Table("Before → now", header, _entries(rows), notes, n_text=2)
 
 
@@ -99,9 +103,17 @@ def _found(plan: Plan, problem: Problem, model: str, known: Mapping[str, Record]
     return {place: record for place, record in records.items() if record is not None and record.ok}
 
 
+def _times(found: Sequence[_Comparison], plan: Plan) -> list[str]:
+    """Return the seconds of a single problem, and the mean ratio; nothing if there are none to compare."""
+    if not plan.timed:
+        return []
+    taken = map(seconds, found[0].seconds) if len(found) == 1 else ("", "")
+    return [*taken, number(geometric_mean(one.ratio for one in found), 3)]
+
+
 def _cells(found: Sequence[_Comparison]) -> list[str]:
-    """Return the ratio, before → now of functions and errors, and the difference: means over problems."""
-    cells = [number(geometric_mean(one.ratio for one in found), 3)]
+    """Return before → now of functions and errors, and the difference: means over problems."""
+    cells = []
     for name in found[0].numbers:
         before, now = np.mean([one.numbers[name] for one in found], axis=0)
         digits = 1 if name == "functions" else 4

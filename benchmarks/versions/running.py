@@ -1,7 +1,8 @@
 """Fits of two versions in turn, each version in a process of its own, every fit recorded at once.
 
 A stopped run goes on where it was. Fits of another pair of versions do not count: seconds are compared only
-if they were measured side by side.
+if they were measured side by side. If only errors are compared, fits of the earlier version and of the peers
+are made once for all present versions.
 """
 
 import datetime
@@ -46,6 +47,7 @@ class Plan:
     splits: int
     repeats: int
     threads: int
+    timed: bool = True  # compare seconds, not errors alone
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -58,8 +60,9 @@ class Plan:
         return [(split, repeat) for split in range(self.splits) for repeat in range(self.repeats)]
 
     def key(self, problem: Problem, model: str, place: tuple[int, int]) -> str:
-        """Return what identifies a fit: the two versions, too."""
-        return json.dumps([self.base, self.now, self.threads, problem.name, model, *place])
+        """Return what identifies a fit: if seconds are compared, both versions are part of it."""
+        now = self.now if self.timed or model == "now" else "errors"
+        return json.dumps([self.base, now, self.threads, problem.name, model, *place])
 
     def known(self, file: Path) -> dict[str, Record]:
         """Return the records of the plan's fits that are in a file, by key."""
@@ -73,10 +76,10 @@ class Plan:
         return {key: known[key] for key in keys if key in known}
 
     def missing(self, problem: Problem, place: tuple[int, int], known: Mapping[str, Record]) -> list[str]:
-        """Return the models without a result; the two versions both or not at all, side by side."""
+        """Return the models without a result; if they are timed, the two versions both or not at all."""
         keys = {model: self.key(problem, model, place) for model in self.models}
         missing = {model for model, key in keys.items() if key not in known or not known[key].ok}
-        if not missing.isdisjoint(VERSIONS):
+        if self.timed and not missing.isdisjoint(VERSIONS):
             missing.update(VERSIONS)
         return [model for model in self.models if model in missing]
 

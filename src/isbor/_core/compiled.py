@@ -23,15 +23,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(function: F) -> F:
-    """Compile a function."""
-    return cast(F, _cached(njit(nogil=True, error_model="numpy")(function)))
+    """Compile a function: arithmetic as it is written, also if it is called by `compiled_sums`."""
+    return cast(F, _cached(njit(nogil=True, error_model="numpy", fastmath=False)(function)))
 
 
 def compiled_sums(function: F) -> F:
     """Compile a function in which sums may be made in any order, so that they are vectorised.
 
-    Infinities and NaN are respected. What holds for the function holds for all that it calls, so it should
-    call nothing in which the order matters.
+    Infinities and NaN are respected.
     """
     maths = {"reassoc", "contract", "arcp", "nsz"}
     return cast(F, _cached(njit(nogil=True, error_model="numpy", fastmath=maths)(function)))

@@ -58,7 +58,7 @@ _LN2_UPPER, _LN2_LOWER = 0.6931471803691238, 1.9082149292705877e-10
 def exp_double(x: FloatArray, exponent: NDArray[np.int64], power: FloatArray) -> None:
     """Replace nonpositive x by exp(x), to a relative error of 3e-16; below e⁻⁷⁰⁸, by about that.
 
-    `exponent` and `power` are views of the same scratch memory. Not for functions that are `compiled_sums`.
+    `exponent` and `power` are views of the same scratch memory.
     """
     for i in range(len(x)):
         a = max(x[i], -708.0)
@@ -84,7 +84,7 @@ _LN2, _ROOT_2 = 0.6931471805599453, 1.4142135623730951
 def log_double(x: FloatArray, exponent: NDArray[np.int64], power: FloatArray) -> None:
     """Replace positive x by ln(x), to an error of 2e-16 times the larger of 1 and |ln x|.
 
-    `exponent` and `power` are views of the same scratch memory. Not for functions that are `compiled_sums`.
+    `exponent` and `power` are views of the same scratch memory.
     """
     n = len(x)
     power[:] = x

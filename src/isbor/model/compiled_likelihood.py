@@ -33,6 +33,12 @@ _NARROW = 0.1  # largest change of the log density across an interval that is ev
 _CHUNK = 512  # rows that are evaluated together; their numbers fit into the caches
 _FARTHEST = 1e6  # an edge beyond is as good as none
 _CENTRE, _SHIFT = 4.0, 1.5
+# Where the numbers of a chunk are. They are all in one array: with several, the compiler would have to check
+# that none overlaps another, and gives up on vectorising.
+_NEAR, _GAP, _MIRRORED, _DENSITY, _SHARE, _MEAN, _BEYOND, _AT_NEAR, _AT_FAR, _LOG_P, _FACTOR, _POWER = range(
+    0, 12 * _CHUNK, _CHUNK
+)
+_N_PARTS = 12
 _ROOT_2PI = math.sqrt(2.0 * math.pi)
 
 
@@ -97,71 +103,94 @@ def _by_quadrature(near: float, gap: float) -> tuple[float, float, float, float]
 
 
 @compiled
+def _tail_terms(work: FloatArray, n: int) -> None:
+    """Compute the terms of n rows from their near edges, gaps and exponentials; `ln p` without logarithm."""
+    for i in range(n):
+        near, gap, density, share = work[_NEAR + i], work[_GAP + i], work[_DENSITY + i], work[_SHARE + i]
+        a = abs(near)
+        beyond = _excess(a)
+        mills = 1.0 / (a + beyond)
+        # Below zero, 1/n(a) is at most e^700: there the tail is everything.
+        negative = _ROOT_2PI / max(density, 1e-300) - mills
+        ratio = mills if near > 0.0 else negative
+        first_mean = a + beyond if near > 0.0 else 1.0 / negative  # without the far edge
+        first = beyond if near > 0.0 else first_mean + a
+        far = min(near + gap, _FARTHEST)
+        far_excess = _excess(far)
+        far_mills = 1.0 / (far + far_excess)
+        part = share * far_mills / ratio
+        rest = 1.0 - part
+        cut = part * (min(gap, 2.0 * _FARTHEST) + far_excess - first) / rest
+        work[_MEAN + i], work[_BEYOND + i] = first_mean - cut, first - cut
+        work[_AT_NEAR + i] = first_mean / rest
+        work[_AT_FAR + i] = part * (far + far_excess) / rest
+        # What is beyond the two edges, if zero is between them.
+        outside = density / _ROOT_2PI * (mills + share * far_mills)
+        inside = 1.0 - outside
+        work[_LOG_P + i] = mills * rest if near > 0.0 else inside
+        # ln(1 - x) = ln(u) x/(1 - u) for u = 1 - x as it is rounded, and -x if that is 1
+        work[_FACTOR + i] = outside / (1.0 - inside) if inside < 1.0 else -outside
+
+
+@compiled
+def _finish(work: FloatArray, n: int) -> None:
+    """Complete ln p, compute the curvatures, and exchange what is of the upper and of the lower edge."""
+    for i in range(n):
+        near, log_p, factor = work[_NEAR + i], work[_LOG_P + i], work[_FACTOR + i]
+        tail = log_p - 0.5 * near * near - LOG_SQRT_2PI
+        between = log_p * factor if log_p < 0.0 else factor
+        work[_LOG_P + i] = tail if near > 0.0 else between
+    for i in range(n):
+        near, gap = work[_NEAR + i], work[_GAP + i]
+        if gap * max(1.0, near + 0.5 * gap) < _NARROW:
+            log_p, at_near, at_far, beyond = _by_quadrature(near, gap)
+            work[_LOG_P + i], work[_MEAN + i], work[_BEYOND + i] = log_p, near + beyond, beyond
+            work[_AT_NEAR + i], work[_AT_FAR + i] = at_near, at_far
+    for i in range(n):
+        beyond, at_near, at_far = work[_BEYOND + i], work[_AT_NEAR + i], work[_AT_FAR + i]
+        by_near, by_far = at_near * beyond, at_far * (min(work[_GAP + i], 2.0 * _FARTHEST) - beyond)
+        too_much = max(by_near + by_far, 1.0)  # at most 1 but for rounding
+        by_near /= too_much
+        by_far /= too_much
+        mirrored = work[_MIRRORED + i] > 0.0
+        work[_MEAN + i] = -work[_MEAN + i] if mirrored else work[_MEAN + i]
+        work[_AT_NEAR + i], work[_AT_FAR + i] = (at_far, at_near) if mirrored else (at_near, at_far)
+        work[_DENSITY + i], work[_SHARE + i] = (by_far, by_near) if mirrored else (by_near, by_far)
+
+
+@compiled
+def _copy(work: FloatArray, part: int, to: FloatArray, begin: int, n: int) -> None:
+    for i in range(n):
+        to[begin + i] = work[part + i]
+
+
+@compiled
 def probit_terms(z1: FloatArray, z2: FloatArray, gap: FloatArray, terms: Terms) -> None:
     """Compute the terms of intervals from z2 to z1 = z2 + gap, one of which may be infinite.
 
     The gap is given as well, because the difference z1 - z2 may lose digits.
     """
-    near, share, density, excess, factor, power = np.empty((6, _CHUNK))
+    work = np.empty(_N_PARTS * _CHUNK)
+    power = work[_POWER : _POWER + _CHUNK]
     exponent = power.view(np.int64)
-    log_p, mean = terms.log_p, terms.mean
-    at_near, at_far = terms.lower, terms.upper  # densities at the edges over p
     for begin in range(0, len(z1), _CHUNK):
         n = min(_CHUNK, len(z1) - begin)
         for i in range(n):
             low, high, width = z2[begin + i], z1[begin + i], gap[begin + i]
-            near[i] = -high if high + low < 0.0 else low
-            density[i] = -0.5 * near[i] * near[i]
-            share[i] = -width * (near[i] + 0.5 * width)
-        exp_double(density[:n], exponent[:n], power[:n])
-        exp_double(share[:n], exponent[:n], power[:n])
-        for i in range(n):
-            k = begin + i
-            a = abs(near[i])
-            beyond = _excess(a)
-            mills = 1.0 / (a + beyond)
-            # Below zero, 1/n(a) is at most e^700: there the tail is everything.
-            negative = _ROOT_2PI / max(density[i], 1e-300) - mills
-            ratio = mills if near[i] > 0.0 else negative
-            first_mean = a + beyond if near[i] > 0.0 else 1.0 / negative  # without the far edge
-            first = beyond if near[i] > 0.0 else first_mean + a
-            far = min(near[i] + gap[k], _FARTHEST)
-            far_excess = _excess(far)
-            far_mills = 1.0 / (far + far_excess)
-            part = share[i] * far_mills / ratio
-            rest = 1.0 - part
-            cut = part * (min(gap[k], 2.0 * _FARTHEST) + far_excess - first) / rest
-            mean[k], excess[i] = first_mean - cut, first - cut
-            at_near[k] = first_mean / rest
-            at_far[k] = part * (far + far_excess) / rest
-            # What is beyond the two edges, if zero is between them.
-            outside = density[i] / _ROOT_2PI * (mills + share[i] * far_mills)
-            inside = 1.0 - outside
-            log_p[k] = mills * rest if near[i] > 0.0 else inside
-            # ln(1 - x) = ln(u) x/(1 - u) for u = 1 - x as it is rounded, and -x if that is 1
-            factor[i] = outside / (1.0 - inside) if inside < 1.0 else -outside
-        log_double(log_p[begin : begin + n], exponent[:n], power[:n])
-        for i in range(n):
-            k = begin + i
-            tail = log_p[k] - 0.5 * near[i] * near[i] - LOG_SQRT_2PI
-            between = log_p[k] * factor[i] if log_p[k] < 0.0 else factor[i]
-            log_p[k] = tail if near[i] > 0.0 else between
-        for i in range(n):
-            k = begin + i
-            if gap[k] * max(1.0, near[i] + 0.5 * gap[k]) < _NARROW:
-                log_p[k], at_near[k], at_far[k], excess[i] = _by_quadrature(near[i], gap[k])
-                mean[k] = near[i] + excess[i]
-        for i in range(n):
-            k = begin + i
-            mirrored = z1[k] + z2[k] < 0.0
-            near_curvature = at_near[k] * excess[i]
-            far_curvature = at_far[k] * (min(gap[k], 2.0 * _FARTHEST) - excess[i])
-            too_much = max(near_curvature + far_curvature, 1.0)  # at most 1 but for rounding
-            near_curvature /= too_much
-            far_curvature /= too_much
-            by_near, by_far = at_near[k], at_far[k]
-            mean[k] = -mean[k] if mirrored else mean[k]
-            terms.upper[k] = by_near if mirrored else by_far
-            terms.lower[k] = by_far if mirrored else by_near
-            terms.upper_curvature[k] = near_curvature if mirrored else far_curvature
-            terms.lower_curvature[k] = far_curvature if mirrored else near_curvature
+            mirrored = high + low < 0.0
+            near = -high if mirrored else low
+            work[_MIRRORED + i] = 1.0 if mirrored else 0.0
+            work[_NEAR + i], work[_GAP + i] = near, width
+            work[_DENSITY + i] = -0.5 * near * near
+            work[_SHARE + i] = -width * (near + 0.5 * width)
+        exp_double(work[_DENSITY : _DENSITY + n], exponent, power)
+        exp_double(work[_SHARE : _SHARE + n], exponent, power)
+        _tail_terms(work, n)
+        log_double(work[_LOG_P : _LOG_P + n], exponent[:n], power[:n])
+        _finish(work, n)
+        _copy(work, _LOG_P, terms.log_p, begin, n)
+        _copy(work, _MEAN, terms.mean, begin, n)
+        _copy(work, _AT_FAR, terms.upper, begin, n)
+        _copy(work, _AT_NEAR, terms.lower, begin, n)
+        _copy(work, _SHARE, terms.upper_curvature, begin, n)
+        _copy(work, _DENSITY, terms.lower_curvature, begin, n)

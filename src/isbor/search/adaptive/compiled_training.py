@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isbor._core.compiled import compiled_sums
+from isbor._core.compiled import compiled, compiled_sums
 from isbor._core.compiled_maths import exp as _exp
 from isbor._core.types import BoolArray, IntArray, SingleArray
+from isbor.inference.compiled_expansion import likelihood_terms
 from isbor.inference.noise import MAX_LOG_SCALE
 
 __all__ = ["Batches", "Layout", "gradient", "train"]
@@ -70,33 +71,7 @@ def _place(layout: Layout, vector: SingleArray, centre: SingleArray, metric: Sin
                 centre[k] = layout.centre[k] + layout.moving[k] * vector[n + k]
 
 
-@compiled_sums
-def _mills(a: float) -> float:
-    """Return the Mills ratio of the standard normal distribution."""
-    if a < 4.0:
-        return math.sqrt(0.5 * math.pi) * math.exp(0.5 * a * a) * math.erfc(a * math.sqrt(0.5))
-    tail = a
-    for k in range(30, 0, -1):  # Laplace's continued fraction
-        tail = a + k / tail
-    return 1.0 / tail
-
-
-@compiled_sums
-def _densities(low: float, high: float) -> tuple[float, float]:
-    """Return the normal density at both ends of an interval over its probability, g2 and g1."""
-    mirrored = low + high < 0.0
-    near, far = (-high, -low) if mirrored else (low, high)
-    ratio = _mills(near)
-    share, at_far = 0.0, 0.0
-    if far < np.inf:
-        beyond = _mills(far)
-        share = math.exp(-0.5 * (far - near) * (near + far)) * beyond / ratio
-        at_far = share / beyond / (1.0 - share)
-    at_near = 1.0 / ratio / (1.0 - share)
-    return (at_far, at_near) if mirrored else (at_near, at_far)
-
-
-@compiled_sums
+@compiled
 def _likelihood(
     y: IntArray,
     share: SingleArray,
@@ -106,28 +81,30 @@ def _likelihood(
     varying_noise: bool,
     by_threshold: SingleArray,
 ) -> None:
-    """Replace scores and log scales by the gradients in them; write the gradient in the thresholds."""
-    t = len(thresholds)
-    edge = np.empty(t + 2)
+    """Replace scores and log scales by the gradients in them; write the gradient in the thresholds.
+
+    Likelihoods of narrow intervals cancel, so they are in double precision.
+    """
+    n, t = len(y), len(thresholds)
+    edge, by_edge = np.empty(t + 2), np.zeros(t + 2)
     edge[0], edge[-1] = -np.inf, np.inf
     edge[1] = thresholds[0]
     for k in range(1, t):
         edge[k + 1] = edge[k] + math.exp(thresholds[k])
-    by_edge = np.zeros(t + 2)
-    for i in range(len(y)):
-        f, v = float(score[i]), float(share[i])
-        inside = abs(log_scale[i]) < MAX_LOG_SCALE
-        scale = (
-            math.exp(min(max(float(log_scale[i]), -MAX_LOG_SCALE), MAX_LOG_SCALE)) if varying_noise else 1.0
-        )
-        low, high = (edge[y[i]] - f) / scale, (edge[y[i] + 1] - f) / scale
-        below, above = _densities(low, high)
-        score[i] = v * (below - above) / scale
-        by_edge[y[i]] -= v * below / scale
-        by_edge[y[i] + 1] += v * above / scale
+    f, scale = np.empty(n), np.ones(n)
+    for i in range(n):
+        f[i] = score[i]
+        if varying_noise:
+            scale[i] = math.exp(min(max(float(log_scale[i]), -MAX_LOG_SCALE), MAX_LOG_SCALE))
+    z1, z2, at = likelihood_terms(y, f, scale, edge)
+    for i in range(n):
+        k, v = y[i], float(share[i])
+        score[i] = v * at.mean[i] / scale[i]
+        by_edge[k] -= v * at.lower[i] / scale[i]
+        by_edge[k + 1] += v * at.upper[i] / scale[i]
         # Zero instead of infinity if there is no threshold.
-        by_scale = (low * below if y[i] > 0 else 0.0) - (high * above if y[i] < t else 0.0)
-        log_scale[i] = v * by_scale if inside else 0.0
+        by_scale = (z2[i] * at.lower[i] if k > 0 else 0.0) - (z1[i] * at.upper[i] if k < t else 0.0)
+        log_scale[i] = v * by_scale if abs(log_scale[i]) < MAX_LOG_SCALE else 0.0
     after = 0.0
     for k in range(t - 1, -1, -1):  # a gap moves all thresholds above it
         after += by_edge[k + 1]

@@ -95,8 +95,9 @@ class Parameters:
         functions = start.functions
         m, t = len(functions), len(start.thresholds)
         ramp, used = functions.ramp[:, None], functions.metric != 0.0
-        values = functions.at(monomials(rows.X).astype(np.float32))
-        share = (rows.weight / rows.weight.sum()).astype(np.float32)
+        sample = rows.reference
+        values = functions.at(monomials(sample.X).astype(np.float32))
+        share = (sample.weight / sample.weight.sum()).astype(np.float32)
         offset = values @ share
         deviation = np.sqrt(np.maximum(np.square(values) @ share - offset**2, _LEAST_DEVIATION**2))
         slope = np.sqrt(np.square(functions.slopes(values)) @ share)
