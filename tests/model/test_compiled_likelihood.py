@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
-from isbor._core.compiled_maths import exp_double, log_double
+from isbor._core.compiled_maths import exp_double, exp_single, log_double, tanh_single
 from isbor.model.compiled_likelihood import new_terms, probit_terms
 from isbor.model.likelihood import ordinal_probit
 
@@ -45,10 +45,32 @@ def test_what_is_left_of_a_certain_class_is_not_lost():
 
 def test_elementary_functions():
     x = -(10.0 ** np.random.default_rng(0).uniform(-8, 2.8, N))
-    scratch = np.empty(N)
-    found = x.copy()
-    exp_double(found, scratch.view(np.int64), scratch)
+    found = np.array([exp_double(value) for value in x])
     assert_allclose(found, np.exp(x), rtol=4e-16)
-    logarithms = found.copy()
-    log_double(logarithms, scratch.view(np.int64), scratch)
+    logarithms = np.array([log_double(value) for value in found])
     assert_allclose(logarithms, np.log(found), rtol=4e-16, atol=2e-16)
+
+
+def test_elementary_functions_in_single_precision():
+    x = np.linspace(-100.0, 0.0, 4001).astype(np.float32)
+    found = np.array([exp_single(value) for value in x])
+    assert_array_equal(found, found.astype(np.float32))
+    assert_allclose(found, np.exp(np.maximum(x, -87.0).astype(float)), rtol=4e-7)
+    size = np.geomspace(1e-30, 20.0, 3001)
+    x = np.concatenate([-size, [0.0], size]).astype(np.float32)
+    found = np.array([tanh_single(value) for value in x])
+    assert_array_equal(found, found.astype(np.float32))
+    assert_allclose(found, np.tanh(x.astype(float)), rtol=2e-7)
+
+
+@pytest.mark.parametrize("n", [1, 7, 255, 256, 259])
+def test_a_row_alone_has_the_same_bits_as_among_others(n):
+    """Loops over rows are vectorised but for the last few rows."""
+    rng = np.random.default_rng(n)
+    f, low = rng.normal(size=n) * 3, rng.normal(size=n)
+    high = low + 10.0 ** rng.uniform(-3, 1, n)
+    together = terms_of(f, low, high)
+    for i in {0, n // 2, n - 1}:
+        alone = terms_of(f[i : i + 1], low[i : i + 1], high[i : i + 1])
+        for one, all_rows in zip(alone, together, strict=True):
+            assert one[0] == all_rows[i]

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from isbor._core.compiled_maths import tanh
 from isbor._core.parallel import Workers
 from isbor.inference.evidence import gram_model, weight_posterior
 from isbor.inference.expansion import expand, streamed
@@ -144,15 +143,6 @@ def test_functions_are_compiled_for_one_type_of_arguments(problem, gains):
     for some in (one, fresh, fresh.take(slice(0))):
         assert len(values(gains, some)) == len(climbed(gains, some, 1)) == len(some)
     assert len(gains_of.signatures) == len(climb.signatures) == 1
-
-
-def test_tanh():
-    size = np.geomspace(1e-30, 20.0, 3001)
-    x = np.concatenate([-size, [0.0], size]).astype(np.float32)
-    power = np.empty_like(x)
-    found = x.copy()
-    tanh(found, power.view(np.int32), power)
-    assert_allclose(found, np.tanh(x.astype(float)), rtol=2e-7)
 
 
 def test_a_constant_gains_nothing(problem, gains):

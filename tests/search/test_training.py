@@ -12,7 +12,7 @@ from isbor.inference.noise import noise_scale_of
 from isbor.model.basis import monomials
 from isbor.model.likelihood import edges, ordinal_probit
 from isbor.search.adaptive import training
-from isbor.search.adaptive.compiled_training import _densities, _exp, gradient, set_rates
+from isbor.search.adaptive.compiled_training import _likelihood, gradient, set_rates
 from isbor.search.adaptive.proposals import Proposals
 from isbor.search.adaptive.training import Parameters, Trainable, train_jointly
 from tests.problems import small_rows
@@ -108,20 +108,17 @@ def test_batches_have_the_gradient_of_all_rows_on_average():
 
 
 @pytest.mark.parametrize("low", [-60.0, -9.0, -1.0, 0.0, 0.3, 3.9, 4.1, 12.0, 45.0])
-@pytest.mark.parametrize("gap", [1e-4, 0.05, 1.0, 7.0, 80.0, np.inf])
-def test_densities_are_those_of_the_likelihood(low, gap):
-    high = low + gap
-    at = ordinal_probit(np.zeros(1), np.array([low]), np.array([high]))
-    assert_allclose(_densities(low, high), [at.lower[0], at.upper[0]], rtol=1e-8, atol=1e-15)
-    assert_allclose(_densities(-high, -low), [at.upper[0], at.lower[0]], rtol=1e-8, atol=1e-15)
-
-
-def test_exponential():
-    x = np.linspace(-100.0, 0.0, 4001).astype(np.float32)
-    power = np.empty_like(x)
-    found = x.copy()
-    _exp(found, power.view(np.int32), power)
-    assert_allclose(found, np.exp(np.maximum(x, -87.0).astype(float)), rtol=4e-7)
+@pytest.mark.parametrize("gap", [1e-4, 0.05, 1.0, 7.0, 80.0])
+def test_gradients_of_the_likelihood_far_from_the_label_and_between_close_thresholds(low, gap):
+    thresholds = np.array([low, np.log(gap)], dtype=np.float32)
+    low, gap = float(thresholds[0]), float(np.exp(thresholds[1].astype(float)))
+    at = ordinal_probit(np.zeros(1), np.array([low]), np.array([low + gap]))
+    score, log_scale, by_threshold = (np.zeros(k, np.float32) for k in (1, 1, 2))
+    _likelihood(np.ones(1, np.intp), np.ones(1, np.float32), score, log_scale, thresholds, True, by_threshold)
+    assert_allclose(score, at.slope, rtol=1e-6, atol=1e-7)
+    assert_allclose(by_threshold, [at.upper[0] - at.lower[0], gap * at.upper[0]], rtol=1e-5, atol=1e-7)
+    by_scale = low * at.lower[0] - (low + gap) * at.upper[0]
+    assert_allclose(log_scale, by_scale, rtol=1e-5, atol=1e-7)
 
 
 def test_training_raises_the_log_posterior_and_is_repeatable():

@@ -1,79 +1,72 @@
-"""Elementary functions of many numbers, compiled such that they are vectorised."""
+"""Elementary functions, compiled such that loops in which they are called are vectorised.
+
+They have no branches, and multiply and add in one rounding where it says so. A vectorised loop and its
+remainder, row by row, therefore give the same bits.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numba import types
+from numba.extending import intrinsic
 
-from isbor._core.compiled import compiled, compiled_sums
-from isbor._core.types import FloatArray, SingleArray
+from isbor._core.compiled import compiled
 
-__all__ = ["exp", "exp_double", "log_double", "tanh"]
+__all__ = ["exp_double", "exp_single", "fma", "log_double", "tanh_single"]
 
-_LOG2_E, _LN2_HIGH, _LN2_LOW = np.float32(1.44269504), np.float32(0.693359375), np.float32(-2.12194440e-4)
-_ZERO, _ONE, _TWO = np.float32(0.0), np.float32(1.0), np.float32(2.0)
-# Up to |x| = 0.625, tanh(x) is x plus x times this polynomial in x², from Cephes, the highest power first.
-_NEAR = np.float32(0.625)
-_TANH = np.array(
-    [-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1], np.float32
-)
+_WORD: dict[Any, Any] = {types.float64: types.int64, types.float32: types.int32}
+_NUMBER: dict[Any, Any] = {word: number for number, word in _WORD.items()}
 
 
-@compiled_sums
-def exp(x: SingleArray, exponent: NDArray[np.int32], power: SingleArray) -> None:
-    """Replace nonpositive x by exp(x). `exponent` and `power` are views of the same scratch memory."""
-    for i in range(len(x)):
-        a = max(x[i], np.float32(-87.0))
-        n = np.floor(a * _LOG2_E + np.float32(0.5))
-        r = a - n * _LN2_HIGH - n * _LN2_LOW
-        p = _ONE  # the exponential series to the seventh power of r, |r| ≤ ½ ln 2
-        for k in range(7, 0, -1):
-            p = _ONE + p * r * np.float32(1.0 / k)
-        x[i] = p
-        exponent[i] = (np.int32(n) + np.int32(127)) << np.int32(23)
-    for i in range(len(x)):
-        x[i] *= power[i]
+def _instruction(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an instruction of the processor, of which the function gives the type and the code."""
+    return cast(Callable[..., Any], intrinsic(function))
 
 
-@compiled_sums
-def tanh(x: SingleArray, exponent: NDArray[np.int32], power: SingleArray) -> None:
-    """Replace x by tanh(x), to a relative error of 2e-7. The scratch memory is that of `exp`."""
-    before = x.copy()
-    for i in range(len(x)):
-        x[i] = -_TWO * abs(x[i])
-    exp(x, exponent, power)
-    for i in range(len(x)):
-        a = before[i]
-        far = (_ONE - x[i]) / (_ONE + x[i])  # near zero, the difference would lose digits
-        near = _ZERO
-        for k in range(len(_TANH)):
-            near = (near + _TANH[k]) * a * a
-        x[i] = a + a * near if abs(a) < _NEAR else (far if a > _ZERO else -far)
+@_instruction
+def fma(context: Any, a: Any, b: Any, c: Any) -> Any:
+    """Return a·b + c, rounded once."""
+    return a(a, a, a), lambda context, builder, signature, arguments: builder.fma(*arguments)
 
 
-# Adding this number, 1.5 · 2⁵², rounds to an integer, which is then in the last bits.
-_ROUNDING = 6755399441055744.0
-_LN2_UPPER, _LN2_LOWER = 0.6931471803691238, 1.9082149292705877e-10
+@_instruction
+def _bits(context: Any, x: Any) -> Any:
+    """Return the bits of a number as an integer."""
+    return _WORD[x](x), _reinterpret
+
+
+@_instruction
+def _number(context: Any, bits: Any) -> Any:
+    """Return the number that has given bits."""
+    return _NUMBER[bits](bits), _reinterpret
+
+
+def _reinterpret(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
+
+
+# Adding 1.5 · 2⁵² (2²³ in single precision) rounds to an integer, which is then in the last bits.
+_ROUNDING, _ROUNDING_SINGLE = 1.5 * 2.0**52, np.float32(1.5 * 2.0**23)
+_LOG2_E, _LN2_UPPER, _LN2_LOWER = 1.4426950408889634, 0.6931471803691238, 1.9082149292705877e-10
+# One over the factorials: the exponential series for |r| ≤ ½ ln 2, the highest power first.
+_SERIES = np.array([1.0 / math.factorial(k) for k in range(13, -1, -1)])
+_SERIES_SINGLE = _SERIES[-8:].astype(np.float32)
 
 
 @compiled
-def exp_double(x: FloatArray, exponent: NDArray[np.int64], power: FloatArray) -> None:
-    """Replace nonpositive x by exp(x), to a relative error of 3e-16; below e⁻⁷⁰⁸, by about that.
-
-    `exponent` and `power` are views of the same scratch memory.
-    """
-    for i in range(len(x)):
-        a = max(x[i], -708.0)
-        rounded = a * 1.4426950408889634 + _ROUNDING
-        n = rounded - _ROUNDING
-        r = (a - n * _LN2_UPPER) - n * _LN2_LOWER
-        p = 1.0  # the exponential series to the thirteenth power of r, |r| ≤ ½ ln 2
-        for k in range(13, 0, -1):
-            p = 1.0 + p * r * (1.0 / k)
-        x[i] = p
-        power[i] = rounded
-    for i in range(len(x)):
-        exponent[i] = (exponent[i] + 1023) << 52
-    for i in range(len(x)):
-        x[i] *= power[i]
+def exp_double(x: float) -> float:
+    """Return exp(x) for nonpositive x, to a relative error of 3e-16; below e⁻⁷⁰⁸, about that."""
+    a = max(x, -708.0)
+    rounded = fma(a, _LOG2_E, _ROUNDING)
+    n = rounded - _ROUNDING
+    r = fma(-n, _LN2_LOWER, fma(-n, _LN2_UPPER, a))
+    p: float = _SERIES[0]
+    for k in range(1, 14):
+        p = fma(p, r, _SERIES[k])
+    power: float = _number((_bits(rounded) + 1023) << 52)
+    return p * power
 
 
 _MANTISSA, _ONE_BITS = (1 << 52) - 1, 1023 << 52
@@ -81,23 +74,54 @@ _LN2, _ROOT_2 = 0.6931471805599453, 1.4142135623730951
 
 
 @compiled
-def log_double(x: FloatArray, exponent: NDArray[np.int64], power: FloatArray) -> None:
-    """Replace positive x by ln(x), to an error of 2e-16 times the larger of 1 and |ln x|.
+def log_double(x: float) -> float:
+    """Return ln(x) for positive x, to an error of 2e-16 times the larger of 1 and |ln x|."""
+    bits = _bits(x)
+    fraction = _number((bits & _MANTISSA) | _ONE_BITS)
+    above = fraction > _ROOT_2
+    mantissa = 0.5 * fraction if above else fraction  # between √½ and √2
+    octaves = float((bits >> 52) - 1023) + (1.0 if above else 0.0)
+    ratio = (mantissa - 1.0) / (mantissa + 1.0)
+    square = ratio * ratio
+    p = 1.0 / 21.0  # ln m = 2 artanh((m - 1)/(m + 1)), by its series
+    for k in range(19, 0, -2):
+        p = fma(p, square, 1.0 / k)
+    logarithm: float = fma(octaves, _LN2, 2.0 * ratio * p)
+    return logarithm
 
-    `exponent` and `power` are views of the same scratch memory.
-    """
-    n = len(x)
-    power[:] = x
-    for i in range(n):
-        x[i] = (exponent[i] >> 52) - 1023
-        exponent[i] = (exponent[i] & _MANTISSA) | _ONE_BITS
-    for i in range(n):
-        above = power[i] > _ROOT_2
-        mantissa = 0.5 * power[i] if above else power[i]  # between √½ and √2
-        octaves = x[i] + 1.0 if above else x[i]
-        ratio = (mantissa - 1.0) / (mantissa + 1.0)
-        square = ratio * ratio
-        p = 1.0 / 21.0  # ln m = 2 artanh((m - 1)/(m + 1)), by its series
-        for k in range(19, 0, -2):
-            p = p * square + 1.0 / k
-        x[i] = octaves * _LN2 + 2.0 * ratio * p
+
+_ONE, _TWO = np.float32(1.0), np.float32(2.0)
+
+
+@compiled
+def exp_single(x: np.float32) -> np.float32:
+    """Return exp(x) for nonpositive x, to a relative error of 3e-7; below e⁻⁸⁷, about that."""
+    a = max(x, np.float32(-87.0))
+    rounded = fma(a, np.float32(_LOG2_E), _ROUNDING_SINGLE)
+    n = rounded - _ROUNDING_SINGLE
+    r = fma(-n, np.float32(-2.12194440e-4), fma(-n, np.float32(0.693359375), a))
+    p: np.float32 = _SERIES_SINGLE[0]
+    for k in range(1, 8):
+        p = fma(p, r, _SERIES_SINGLE[k])
+    power: np.float32 = _number(np.int32((_bits(rounded) + 127) << 23))
+    return p * power
+
+
+# Up to |x| = 0.625, tanh(x) is x plus x times this polynomial in x², from Cephes, the highest power first.
+_NEAR = np.float32(0.625)
+_TANH = np.array(
+    [-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1], np.float32
+)
+
+
+@compiled
+def tanh_single(x: np.float32) -> np.float32:
+    """Return tanh(x), to a relative error of 2e-7."""
+    fall = exp_single(-_TWO * abs(x))
+    far = (_ONE - fall) / (_ONE + fall)  # near zero, the difference would lose digits
+    square = x * x
+    rest: np.float32 = _TANH[0]
+    for k in range(1, 5):
+        rest = fma(rest, square, _TANH[k])
+    near: np.float32 = fma(x, square * rest, x)
+    return near if abs(x) < _NEAR else (far if x > np.float32(0.0) else -far)

@@ -79,8 +79,8 @@ def likelihood_terms(
     n = len(y)
     z1, z2, gap, terms = np.empty(n), np.empty(n), np.empty(n), new_terms(n)
     for i in range(n):
-        low, high, s = edge[y[i]], edge[y[i] + 1], noise_scale[i]
-        z1[i], z2[i], gap[i] = (high - score[i]) / s, (low - score[i]) / s, (high - low) / s
+        low, high, unit = edge[y[i]], edge[y[i] + 1], 1.0 / noise_scale[i]
+        z1[i], z2[i], gap[i] = (high - score[i]) * unit, (low - score[i]) * unit, (high - low) * unit
     probit_terms(z1, z2, gap, terms)
     return z1, z2, terms
 

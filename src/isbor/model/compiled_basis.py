@@ -9,6 +9,7 @@ from isbor._core.types import BoolArray, FloatArray
 __all__ = ["function_values", "parameter_gradient", "powers_of", "values_at"]
 
 _COLUMN_COST = 3  # time for one column of one function, relative to that for one term of a matrix product
+_FEW_COLUMNS = 3  # up to this many columns, products of powers are as fast for functions of one metric
 _ROWS = 256  # evaluated together
 
 
@@ -51,25 +52,53 @@ def values_at(
 @compiled
 def _apply(values: FloatArray, ramp: BoolArray, offset: FloatArray) -> None:
     """Turn the arguments of functions, (m, n), into their values."""
-    m_all, n = values.shape
-    power = np.empty(n)
-    exponent = power.view(np.int64)
-    for m in range(m_all):
+    for m in range(len(values)):
         phi, o = values[m], offset[m]
         if ramp[m]:
-            argument = phi.copy()
-            for i in range(n):
-                phi[i] = -2.0 * abs(argument[i])
-            exp_double(phi, exponent, power)
-            for i in range(n):
-                rising = (1.0 - phi[i]) / (1.0 + phi[i])
-                phi[i] = (rising if argument[i] > 0.0 else -rising) - o
+            for i in range(len(phi)):
+                fall = exp_double(-2.0 * abs(phi[i]))
+                rising = (1.0 - fall) / (1.0 + fall)
+                phi[i] = (rising if phi[i] > 0.0 else -rising) - o
         else:
-            for i in range(n):  # rounding may make an exponent positive; a bump is at most 1
-                phi[i] = min(phi[i], 0.0)
-            exp_double(phi, exponent, power)
-            for i in range(n):
-                phi[i] -= o
+            for i in range(len(phi)):  # rounding may make an exponent positive; a bump is at most 1
+                phi[i] = exp_double(min(phi[i], 0.0)) - o
+
+
+@compiled
+def _have_one_metric(metric: FloatArray, ramp: BoolArray) -> bool:
+    """Return whether the functions are bumps of the same metric."""
+    m_all, d = metric.shape
+    for m in range(m_all):
+        if ramp[m]:
+            return False
+        for k in range(d):
+            if metric[m, k] != metric[0, k]:
+                return False
+    return bool(m_all)
+
+
+@compiled
+def _values_with_one_metric(
+    centres: FloatArray, metric: FloatArray, offset: FloatArray, X: FloatArray
+) -> FloatArray:
+    """Return bumps of the metric θ, (d,), at the rows of X: the arguments are 2 zᵀΘx - zᵀΘz - xᵀΘx."""
+    m_all, d = centres.shape
+    tilt, height = np.empty((m_all, d)), np.zeros(m_all)
+    for m in range(m_all):
+        for k in range(d):
+            tilt[m, k] = 2.0 * metric[k] * centres[m, k]
+            height[m] -= metric[k] * centres[m, k] * centres[m, k]
+    length = np.zeros(len(X))
+    for i in range(len(X)):
+        for k in range(d):
+            length[i] += metric[k] * X[i, k] * X[i, k]
+    values: FloatArray = np.dot(tilt, X.T)
+    for m in range(m_all):
+        phi = values[m]
+        for i in range(len(phi)):
+            phi[i] += height[m] - length[i]
+    _apply(values, np.zeros(m_all, np.bool_), offset)
+    return values
 
 
 @compiled
@@ -82,6 +111,8 @@ def function_values(
     """
     m_all, d = centres.shape
     n = len(X)
+    if d > _FEW_COLUMNS and _have_one_metric(metric, ramp):
+        return _values_with_one_metric(centres, metric[0], offset, X)
     first, column = np.zeros(m_all + 1, np.intp), np.empty(m_all * d, np.intp)  # the columns of each function
     place, n_columns = np.full(d, -1), 0  # the columns of all functions are numbered
     for m in range(m_all):

@@ -23,22 +23,22 @@ from numpy.polynomial import chebyshev
 from scipy.special import erfcx
 
 from isbor._core.compiled import compiled
-from isbor._core.compiled_maths import exp_double, log_double
+from isbor._core.compiled_maths import exp_double, fma, log_double
 from isbor._core.types import FloatArray
 from isbor.model.likelihood import LOG_SQRT_2PI, NODE_WEIGHTS, NODES
 
 __all__ = ["Terms", "new_terms", "probit_terms"]
 
 _NARROW = 0.1  # largest change of the log density across an interval that is evaluated by quadrature
-_CHUNK = 512  # rows that are evaluated together; their numbers fit into the caches
+_CHUNK = 256  # rows that are evaluated together; their numbers fit into the caches
 _FARTHEST = 1e6  # an edge beyond is as good as none
 _CENTRE, _SHIFT = 4.0, 1.5
 # Where the numbers of a chunk are. They are all in one array: with several, the compiler would have to check
 # that none overlaps another, and gives up on vectorising.
-_NEAR, _GAP, _MIRRORED, _DENSITY, _SHARE, _MEAN, _BEYOND, _AT_NEAR, _AT_FAR, _LOG_P, _FACTOR, _POWER = range(
-    0, 12 * _CHUNK, _CHUNK
+_NEAR, _GAP, _MIRRORED, _MEAN, _BEYOND, _AT_NEAR, _AT_FAR, _BY_NEAR, _BY_FAR, _LOG_P, _FACTOR = range(
+    0, 11 * _CHUNK, _CHUNK
 )
-_N_PARTS = 12
+_N_PARTS = 11
 _ROOT_2PI = math.sqrt(2.0 * math.pi)
 
 
@@ -81,7 +81,7 @@ def _excess(a: float) -> float:
     t = (a - _CENTRE) / (a + _CENTRE)
     total: float = _EXCESS[0]
     for k in range(1, 27):
-        total = total * t + _EXCESS[k]
+        total = fma(total, t, _EXCESS[k])
     return total / (a + _SHIFT)
 
 
@@ -104,9 +104,10 @@ def _by_quadrature(near: float, gap: float) -> tuple[float, float, float, float]
 
 @compiled
 def _tail_terms(work: FloatArray, n: int) -> None:
-    """Compute the terms of n rows from their near edges, gaps and exponentials; `ln p` without logarithm."""
+    """Compute the terms of n rows from their near edges and gaps; `ln p` is completed later."""
     for i in range(n):
-        near, gap, density, share = work[_NEAR + i], work[_GAP + i], work[_DENSITY + i], work[_SHARE + i]
+        near, gap = work[_NEAR + i], work[_GAP + i]
+        density, share = exp_double(-0.5 * near * near), exp_double(-gap * (near + 0.5 * gap))
         a = abs(near)
         beyond = _excess(a)
         mills = 1.0 / (a + beyond)
@@ -136,7 +137,7 @@ def _tail_terms(work: FloatArray, n: int) -> None:
 def _finish(work: FloatArray, n: int) -> None:
     """Complete ln p, compute the curvatures, and exchange what is of the upper and of the lower edge."""
     for i in range(n):
-        near, log_p, factor = work[_NEAR + i], work[_LOG_P + i], work[_FACTOR + i]
+        near, log_p, factor = work[_NEAR + i], log_double(work[_LOG_P + i]), work[_FACTOR + i]
         tail = log_p - 0.5 * near * near - LOG_SQRT_2PI
         between = log_p * factor if log_p < 0.0 else factor
         work[_LOG_P + i] = tail if near > 0.0 else between
@@ -154,8 +155,10 @@ def _finish(work: FloatArray, n: int) -> None:
         by_far /= too_much
         mirrored = work[_MIRRORED + i] > 0.0
         work[_MEAN + i] = -work[_MEAN + i] if mirrored else work[_MEAN + i]
-        work[_AT_NEAR + i], work[_AT_FAR + i] = (at_far, at_near) if mirrored else (at_near, at_far)
-        work[_DENSITY + i], work[_SHARE + i] = (by_far, by_near) if mirrored else (by_near, by_far)
+        work[_AT_NEAR + i] = at_far if mirrored else at_near
+        work[_AT_FAR + i] = at_near if mirrored else at_far
+        work[_BY_NEAR + i] = by_far if mirrored else by_near
+        work[_BY_FAR + i] = by_near if mirrored else by_far
 
 
 @compiled
@@ -171,8 +174,6 @@ def probit_terms(z1: FloatArray, z2: FloatArray, gap: FloatArray, terms: Terms) 
     The gap is given as well, because the difference z1 - z2 may lose digits.
     """
     work = np.empty(_N_PARTS * _CHUNK)
-    power = work[_POWER : _POWER + _CHUNK]
-    exponent = power.view(np.int64)
     for begin in range(0, len(z1), _CHUNK):
         n = min(_CHUNK, len(z1) - begin)
         for i in range(n):
@@ -181,16 +182,11 @@ def probit_terms(z1: FloatArray, z2: FloatArray, gap: FloatArray, terms: Terms) 
             near = -high if mirrored else low
             work[_MIRRORED + i] = 1.0 if mirrored else 0.0
             work[_NEAR + i], work[_GAP + i] = near, width
-            work[_DENSITY + i] = -0.5 * near * near
-            work[_SHARE + i] = -width * (near + 0.5 * width)
-        exp_double(work[_DENSITY : _DENSITY + n], exponent, power)
-        exp_double(work[_SHARE : _SHARE + n], exponent, power)
         _tail_terms(work, n)
-        log_double(work[_LOG_P : _LOG_P + n], exponent[:n], power[:n])
         _finish(work, n)
         _copy(work, _LOG_P, terms.log_p, begin, n)
         _copy(work, _MEAN, terms.mean, begin, n)
         _copy(work, _AT_FAR, terms.upper, begin, n)
         _copy(work, _AT_NEAR, terms.lower, begin, n)
-        _copy(work, _SHARE, terms.upper_curvature, begin, n)
-        _copy(work, _DENSITY, terms.lower_curvature, begin, n)
+        _copy(work, _BY_FAR, terms.upper_curvature, begin, n)
+        _copy(work, _BY_NEAR, terms.lower_curvature, begin, n)

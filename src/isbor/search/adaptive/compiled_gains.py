@@ -10,10 +10,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isbor._core.compiled import compiled, compiled_sums
-from isbor._core.compiled_maths import exp, tanh
+from isbor._core.compiled_maths import exp_single, tanh_single
 from isbor._core.types import FloatArray, SingleArray
 from isbor.inference.compiled_expansion import Block, combined, likelihood_terms
 from isbor.search.adaptive.entries import Entries
@@ -184,14 +183,12 @@ def _new_batch(fitted: Fitted, size: int) -> _Batch:
 def _evaluate(fitted: Fitted, entries: Entries, begin: int, batch: _Batch) -> None:
     """Evaluate the functions from `begin` on, as many as the batch has places for."""
     n_blocks, size, n = batch.values.shape
-    power = np.empty(n, np.float32)
-    exponent = power.view(np.int32)
     square = np.empty(size, np.float32)
     for j in range(size):
         mean = _ZERO
         for b in range(n_blocks):
             phi, share = batch.values[b, j], fitted.share[b]
-            _write_values(fitted, entries, begin + j, b, phi, exponent, power)
+            _write_values(fitted, entries, begin + j, b, phi)
             for i in range(n):
                 mean += share[i] * phi[i]
         quality, curved = _ZERO, _ZERO
@@ -212,16 +209,8 @@ def _evaluate(fitted: Fitted, entries: Entries, begin: int, batch: _Batch) -> No
 
 
 @compiled_sums
-def _write_values(
-    fitted: Fitted,
-    entries: Entries,
-    m: int,
-    b: int,
-    phi: SingleArray,
-    exponent: NDArray[np.int32],
-    power: SingleArray,
-) -> None:
-    """Write function m at block b of the rows; the scratch memory is that of `exp`."""
+def _write_values(fitted: Fitted, entries: Entries, m: int, b: int, phi: SingleArray) -> None:
+    """Write function m at block b of the rows."""
     for i in range(len(phi)):
         phi[i] = _ZERO
     for k in range(entries.first[m], entries.first[m + 1]):
@@ -234,9 +223,11 @@ def _write_values(
             for i in range(len(phi)):
                 phi[i] -= theta * (x[i] - z) * (x[i] - z)
     if entries.ramp[m]:
-        tanh(phi, exponent, power)
+        for i in range(len(phi)):
+            phi[i] = tanh_single(phi[i])
     else:
-        exp(phi, exponent, power)
+        for i in range(len(phi)):
+            phi[i] = exp_single(phi[i])
 
 
 @compiled_sums

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from isbor._core.compiled import compiled, compiled_sums
-from isbor._core.compiled_maths import exp as _exp
+from isbor._core.compiled_maths import exp_single
 from isbor._core.types import BoolArray, IntArray, SingleArray
 from isbor.inference.compiled_expansion import likelihood_terms
 from isbor.inference.noise import MAX_LOG_SCALE
@@ -121,8 +121,6 @@ def gradient(
     _place(layout, vector, centre, metric)
     weights, noise_weights = vector[2 * n : 2 * n + m_all], vector[2 * n + m_all : 2 * n + 2 * m_all]
     values = np.empty((m_all, size), np.float32)
-    power = np.empty(size, np.float32)
-    exponent = power.view(np.int32)
     score, log_scale = np.zeros(size, np.float32), np.zeros(size, np.float32)
     for m in range(m_all):
         phi = values[m]
@@ -136,14 +134,13 @@ def gradient(
                 for i in range(size):
                     phi[i] -= theta * (x[i] - z) * (x[i] - z)
         if layout.ramp[m]:
-            signs = np.sign(phi)
             for i in range(size):
-                phi[i] = -_TWO * abs(phi[i])
-            _exp(phi, exponent, power)
-            for i in range(size):
-                phi[i] = signs[i] * (_ONE - phi[i]) / (_ONE + phi[i])
+                fall = exp_single(-_TWO * abs(phi[i]))
+                rising = (_ONE - fall) / (_ONE + fall)
+                phi[i] = rising if phi[i] > np.float32(0.0) else -rising
         else:
-            _exp(phi, exponent, power)
+            for i in range(size):
+                phi[i] = exp_single(phi[i])
         w, u = weights[m] / layout.deviation[m], noise_weights[m] / layout.deviation[m]
         for i in range(size):
             score[i] += w * (phi[i] - layout.offset[m])
