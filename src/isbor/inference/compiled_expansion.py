@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from isbor._core.compiled import compiled
+from isbor._core.compiled_blas import add_symmetric_product
 from isbor._core.types import FloatArray, IntArray
 from isbor.model.compiled_likelihood import Terms, new_terms, probit_terms
 
@@ -24,9 +25,7 @@ __all__ = [
 ]
 
 
-# Columns of a symmetric matrix that are computed together, if it is small or large; columns written together.
-_PANEL, _LARGE_PANEL, _TILE = 48, 96, 32
-_LARGE = 400
+_TILE = 32  # rows and columns of a matrix that are copied together
 
 
 class Block(NamedTuple):
@@ -97,18 +96,18 @@ def _add_gram(values: FloatArray, curvature: FloatArray, n_first: int, precision
         for i in range(len(root)):
             scaled[m, i] = root[i] * values[m, i]
     m_all = len(values)
-    panel = _PANEL if m_all < _LARGE else _LARGE_PANEL
-    for begin in range(0, n_first, panel):  # one triangle only
-        end = min(begin + panel, n_first)
-        products = np.dot(scaled[begin:end], scaled[begin:].T)
-        for first in range(begin, m_all, _TILE):
-            last = min(first + _TILE, m_all)
-            for k in range(begin, end):
-                for m in range(max(k, first), last):
-                    precision[k, m] += products[k - begin, m - begin]
-            for m in range(first, last):
-                for k in range(begin, min(m, end)):
-                    precision[m, k] += products[k - begin, m - begin]
+    add_symmetric_product(scaled[:n_first], precision)
+    for first in range(0, n_first, _TILE):  # the other triangle is the same
+        for last in range(first, n_first, _TILE):
+            for m in range(last, min(last + _TILE, n_first)):
+                for k in range(first, min(first + _TILE, m)):
+                    precision[k, m] = precision[m, k]
+    if n_first < m_all:
+        products = np.dot(scaled[:n_first], scaled[n_first:].T)
+        for k in range(n_first):
+            for m in range(n_first, m_all):
+                precision[k, m] += products[k, m - n_first]
+                precision[m, k] += products[k, m - n_first]
     for m in range(n_first, m_all):
         precision[m, m] += np.dot(scaled[m], scaled[m])
 

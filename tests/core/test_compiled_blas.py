@@ -1,0 +1,21 @@
+"""The symmetric product against NumPy's, for small matrices and for those that BLAS gets."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from isbor._core.compiled_blas import add_symmetric_product
+
+
+@pytest.mark.parametrize(("m", "n"), [(0, 5), (3, 0), (1, 7), (20, 300), (70, 1500), (130, 90)])
+@pytest.mark.parametrize("room", [0, 4])
+def test_inner_products_are_added_to_the_lower_triangle(m, n, room):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(m, n))
+    before = rng.normal(size=(m + room, m + room))
+    found = before.copy()
+    add_symmetric_product(values, found)
+    lower = np.tril_indices(m)
+    assert_allclose(found[:m, :m][lower], (before[:m, :m] + values @ values.T)[lower], rtol=1e-12, atol=1e-12)
+    found[:m, :m][lower] = before[:m, :m][lower]
+    assert_array_equal(found, before)  # nothing else has changed
