@@ -73,7 +73,7 @@ def fitted_at(
         np.zeros(shape, np.float32),
         np.zeros(shape, np.float32),
     )
-    total = block.weight.sum()
+    total, bend = block.weight.sum(), np.empty(n)
     for i in range(n):
         k, v, s = block.y[i], block.weight[i], block.noise_scale[i]
         per_square = v / (s * s)
@@ -82,10 +82,12 @@ def fitted_at(
             towards[m + k - 1, i] = -c2
         if k < t:
             towards[m + k, i] = -c1
-        for j in range(m):
-            towards[j, i] = (c1 + c2) * block.values[j, i]
+        bend[i] = c1 + c2
         place = i // shape[1], i % shape[1]
-        delta[place], curvature[place], share[place] = v * at.mean[i] / s, c1 + c2, v / total
+        delta[place], curvature[place], share[place] = v * at.mean[i] / s, bend[i], v / total
+    for j in range(m):
+        for i in range(n):
+            towards[j, i] = bend[i] * block.values[j, i]
     explained = np.dot(towards.T, root.T)
     columns = np.zeros((X.shape[1], *shape), np.float32)
     filled = np.zeros((*shape, m + t), np.float32)
