@@ -7,14 +7,17 @@ import pytest
 from numpy.testing import assert_allclose
 
 from isbor._core.parallel import Workers
+from isbor.inference import compiled_gradient
 from isbor.inference.compiled_expansion import Block
-from isbor.inference.compiled_gradient import evidence_gradient
 from isbor.inference.compiled_mode import mode_of_block
 from isbor.inference.expansion import columns_of
 from isbor.inference.mode import find_mode_at_rows, log_evidence
 from isbor.model.basis import Functions
 from isbor.model.compiled_basis import powers_of
+from tests.compiled import callable_from_python
 from tests.problems import small_rows
+
+evidence_gradient = callable_from_python(compiled_gradient.evidence_gradient)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +49,7 @@ def test_the_gradient_is_that_of_the_log_evidence(problem, beta):
     rows, functions, alpha, noise_scale = problem
     block = Block(np.ascontiguousarray(functions(rows.X).T), rows.y, rows.weight, noise_scale)
     start = np.zeros(len(alpha)), np.linspace(-1, 1, rows.y.max())
-    theta, sums, _ = mode_of_block(block, alpha, *start, beta, 1e-22, 50)
+    theta, sums, _ = mode_of_block(block, alpha, *start, beta, 1e-22)
     described = functions.centres, functions.metric, functions.ramp, functions.offset
     *gradient, _ = evidence_gradient(block, powers_of(rows.X), *described, alpha, theta, sums, beta)
     h = 1e-4

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from isbor.model import compiled_basis
 from isbor.model.basis import (
     Functions,
     RowDictionary,
@@ -12,9 +13,11 @@ from isbor.model.basis import (
     column_costs,
     monomials,
 )
-from isbor.model.compiled_basis import parameter_gradient
+from tests.compiled import callable_from_python
 from tests.oracles import dense
 from tests.problems import small_rows
+
+parameter_gradient = callable_from_python(compiled_basis.parameter_gradient)
 
 RAMP = np.arange(6) >= 3
 

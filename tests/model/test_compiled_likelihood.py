@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from isbor._core.compiled_maths import exp_double, log_double
-from isbor.model.compiled_likelihood import new_terms, probit_terms
+from isbor._core import compiled_maths
+from isbor.model import compiled_likelihood
+from isbor.model.compiled_likelihood import new_terms
 from isbor.model.likelihood import ordinal_probit
+from tests.compiled import callable_from_python
+
+exp_double = callable_from_python(compiled_maths.exp_double)
+log_double = callable_from_python(compiled_maths.log_double)
+probit_terms = callable_from_python(compiled_likelihood.probit_terms)
 
 N = 20_000
 

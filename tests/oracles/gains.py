@@ -4,9 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from isbor.model import compiled_basis
 from isbor.model.basis import monomials
-from isbor.model.compiled_basis import parameter_gradient
 from isbor.search.ascent import typical_widths
+from tests.compiled import callable_from_python
+
+parameter_gradient = callable_from_python(compiled_basis.parameter_gradient)
 
 FIRST_STEP, LONGEST_STEP, SHORTEST_STEP = 0.2, 1.0, 1e-3
 FASTER, SLOWER = 1.3, 0.5

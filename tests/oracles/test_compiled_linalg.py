@@ -6,8 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from isbor._core.compiled_linalg import cholesky, inverse, log_determinant, solve, whitening
+from isbor._core import compiled_linalg
 from isbor._core.linalg import UnresolvedError, factorise
+from tests.compiled import callable_from_python
+
+cholesky = callable_from_python(compiled_linalg.cholesky)
+inverse = callable_from_python(compiled_linalg.inverse)
+log_determinant = callable_from_python(compiled_linalg.log_determinant)
+solve = callable_from_python(compiled_linalg.solve)
+whitening = callable_from_python(compiled_linalg.whitening)
 
 ROUNDING = 1e-10  # relative
 

@@ -6,20 +6,26 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from isbor._core.compiled_maths import tanh
+from isbor._core import compiled_maths
 from isbor._core.parallel import Workers
 from isbor.inference.evidence import gram_model, weight_posterior
 from isbor.inference.expansion import expand, streamed
 from isbor.inference.sparse import fit_weights
+from isbor.search.adaptive import compiled_gains, compiled_proposals
 from isbor.search.adaptive import gains as module
-from isbor.search.adaptive.compiled_gains import _evaluate, _new_batch, _write_slopes, climb, gains_of
-from isbor.search.adaptive.compiled_proposals import best_direction
+from isbor.search.adaptive.compiled_gains import _new_batch, climb, gains_of
 from isbor.search.adaptive.entries import Entries
 from isbor.search.adaptive.gains import Directions, Gains, best_candidates
 from isbor.search.adaptive.proposals import Proposals
 from isbor.search.starts import start_from
+from tests.compiled import callable_from_python
 from tests.oracles import gains as oracle
 from tests.problems import small_rows
+
+tanh = callable_from_python(compiled_maths.tanh)
+_evaluate = callable_from_python(compiled_gains._evaluate)
+_write_slopes = callable_from_python(compiled_gains._write_slopes)
+best_direction = callable_from_python(compiled_proposals.best_direction)
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,16 @@ from isbor.inference.mode import starting_thresholds
 from isbor.inference.noise import noise_scale_of
 from isbor.model.basis import monomials
 from isbor.model.likelihood import edges, ordinal_probit
-from isbor.search.adaptive import training
-from isbor.search.adaptive.compiled_training import _densities, _exp, gradient, set_rates
+from isbor.search.adaptive import compiled_training, training
 from isbor.search.adaptive.proposals import Proposals
 from isbor.search.adaptive.training import Parameters, Trainable, train_jointly
+from tests.compiled import callable_from_python
 from tests.problems import small_rows
+
+_densities = callable_from_python(compiled_training._densities)
+_exp = callable_from_python(compiled_training._exp)
+gradient = callable_from_python(compiled_training.gradient)
+set_rates = callable_from_python(compiled_training.set_rates)
 
 
 def trainable(rows, m=12, *, varying_noise=True, seed=0):

@@ -7,6 +7,7 @@ Numba compiles a cached function again if its own file has changed, but not if t
 has. So here the cache depends on the files of all compiled functions.
 """
 
+import functools
 import hashlib
 import sys
 from collections.abc import Callable
@@ -14,27 +15,59 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-from numba import njit
+from numba import njit, types
 from numba.core.registry import cpu_target
+from numba.extending import typeof_impl
 
-__all__ = ["cache_folder", "cache_key", "compiled", "compiled_sums"]
+__all__ = ["cache_folder", "cache_key", "compiled", "compiled_sums", "inner", "inner_sums"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+_jit: Any = njit  # its types know only some of the options
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+# Sums may be made in any order, so that they are vectorised. Infinities and NaN are respected.
+_SUMS = {"reassoc", "contract", "arcp", "nsz"}
+
+
 def compiled(function: F) -> F:
-    """Compile a function."""
-    return cast(F, _cached(njit(nogil=True, error_model="numpy")(function)))
+    """Compile a function that Python calls."""
+    return cast(F, _cached(_jit(**_OPTIONS)(function)))
 
 
 def compiled_sums(function: F) -> F:
-    """Compile a function in which sums may be made in any order, so that they are vectorised.
+    """Compile a function that Python calls, in which sums may be made in any order."""
+    return cast(F, _cached(_jit(fastmath=_SUMS, **_OPTIONS)(function)))
 
-    Infinities and NaN are respected. What holds for the function holds for all that it calls, so it should
-    call nothing in which the order matters.
+
+def inner(function: F) -> F:
+    """Compile a function that only compiled functions call, together with each of them."""
+    return cast(F, _Inner(function, _jit(no_cpython_wrapper=True, **_OPTIONS)(function)))
+
+
+def inner_sums(function: F) -> F:
+    """Compile a function like `inner`, in which sums may be made in any order.
+
+    What holds for the function holds for all that it calls, so it should call nothing in which the order
+    matters.
     """
-    maths = {"reassoc", "contract", "arcp", "nsz"}
-    return cast(F, _cached(njit(nogil=True, error_model="numpy", fastmath=maths)(function)))
+    return cast(F, _Inner(function, _jit(no_cpython_wrapper=True, fastmath=_SUMS, **_OPTIONS)(function)))
+
+
+class _Inner:
+    """A function for compiled functions. Python has no way into its compiled code, and interprets it."""
+
+    def __init__(self, function: Callable[..., Any], dispatcher: Any) -> None:
+        functools.update_wrapper(self, function)
+        self.dispatcher = dispatcher
+
+    def __call__(self, *args: Any) -> Any:
+        return self.__wrapped__(*args)  # type: ignore[attr-defined]
+
+
+@typeof_impl.register(_Inner)
+def _type_of_inner(function: _Inner, _: Any) -> Any:
+    return types.Dispatcher(function.dispatcher)
 
 
 def _digest() -> str:

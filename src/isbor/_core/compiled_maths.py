@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from isbor._core.compiled import compiled, compiled_sums
+from isbor._core.compiled import inner, inner_sums
 from isbor._core.types import FloatArray, SingleArray
 
 __all__ = ["exp", "exp_double", "log_double", "tanh"]
@@ -17,7 +17,7 @@ _TANH = np.array(
 )
 
 
-@compiled_sums
+@inner_sums
 def exp(x: SingleArray, exponent: NDArray[np.int32], power: SingleArray) -> None:
     """Replace nonpositive x by exp(x). `exponent` and `power` are views of the same scratch memory."""
     for i in range(len(x)):
@@ -33,7 +33,7 @@ def exp(x: SingleArray, exponent: NDArray[np.int32], power: SingleArray) -> None
         x[i] *= power[i]
 
 
-@compiled_sums
+@inner_sums
 def tanh(x: SingleArray, exponent: NDArray[np.int32], power: SingleArray) -> None:
     """Replace x by tanh(x), to a relative error of 2e-7. The scratch memory is that of `exp`."""
     before = x.copy()
@@ -54,7 +54,7 @@ _ROUNDING = 6755399441055744.0
 _LN2_UPPER, _LN2_LOWER = 0.6931471803691238, 1.9082149292705877e-10
 
 
-@compiled
+@inner
 def exp_double(x: FloatArray, exponent: NDArray[np.int64], power: FloatArray) -> None:
     """Replace nonpositive x by exp(x), to a relative error of 3e-16; below e⁻⁷⁰⁸, by about that.
 
@@ -80,14 +80,15 @@ _MANTISSA, _ONE_BITS = (1 << 52) - 1, 1023 << 52
 _LN2, _ROOT_2 = 0.6931471805599453, 1.4142135623730951
 
 
-@compiled
+@inner
 def log_double(x: FloatArray, exponent: NDArray[np.int64], power: FloatArray) -> None:
     """Replace positive x by ln(x), to an error of 2e-16 times the larger of 1 and |ln x|.
 
     `exponent` and `power` are views of the same scratch memory. Not for functions that are `compiled_sums`.
     """
     n = len(x)
-    power[:] = x
+    for i in range(n):
+        power[i] = x[i]
     for i in range(n):
         x[i] = (exponent[i] >> 52) - 1023
         exponent[i] = (exponent[i] & _MANTISSA) | _ONE_BITS

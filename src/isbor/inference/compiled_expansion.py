@@ -4,11 +4,13 @@ Functions have the values φ, (m, n): the values of one function are contiguous,
 vectorised. Each function adds its block to `Sums`, which start at zero.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from isbor._core.compiled import compiled
+from isbor._core.compiled import compiled, inner
+from isbor._core.compiled_linalg import product
 from isbor._core.types import FloatArray, IntArray
 from isbor.model.compiled_likelihood import Terms, new_terms, probit_terms
 
@@ -17,6 +19,7 @@ __all__ = [
     "Sums",
     "add_block",
     "add_noise_block",
+    "clear",
     "combined",
     "latent_moments",
     "likelihood_terms",
@@ -46,20 +49,32 @@ class Sums(NamedTuple):
     precision: FloatArray  # (m + r-1, m + r-1)
 
 
-@compiled
+@inner
 def new_sums(size: int) -> Sums:
     """Return sums for so many parameters, all zero."""
     return Sums(np.zeros(4), np.zeros(size), np.zeros((size, size)))
 
 
-@compiled
+@inner
+def clear(sums: Sums) -> None:
+    """Set all sums to zero."""
+    size = len(sums.gradient)
+    for i in range(4):
+        sums.totals[i] = 0.0
+    for i in range(size):
+        sums.gradient[i] = 0.0
+        for k in range(size):
+            sums.precision[i, k] = 0.0
+
+
+@inner
 def latent_moments(totals: FloatArray) -> tuple[float, float]:
     """Return the weighted mean and variance of the scores."""
     mean = totals[2] / totals[1]
     return mean, max(totals[3] / totals[1] - mean * mean, 0.0)
 
 
-@compiled
+@inner
 def combined(weights: FloatArray, values: FloatArray) -> FloatArray:
     """Return Σ_m w_m φ_m at each row."""
     total = np.zeros(values.shape[1])
@@ -71,7 +86,7 @@ def combined(weights: FloatArray, values: FloatArray) -> FloatArray:
     return total
 
 
-@compiled
+@inner
 def likelihood_terms(
     y: IntArray, score: FloatArray, noise_scale: FloatArray, edge: FloatArray
 ) -> tuple[FloatArray, FloatArray, Terms]:
@@ -85,18 +100,19 @@ def likelihood_terms(
     return z1, z2, terms
 
 
-@compiled
+@inner
 def _add_gram(values: FloatArray, curvature: FloatArray, n_first: int, precision: FloatArray) -> None:
     """Add the weighted inner products of the functions to the first rows and columns of the precision.
 
     Of functions after the first `n_first`, those with themselves and with the first ones are added.
     """
-    scaled = np.empty_like(values)
-    root = np.sqrt(curvature)
-    for m in range(len(values)):
-        for i in range(len(root)):
+    m_all, n = values.shape
+    scaled, root = np.empty((m_all, n)), np.empty(n)
+    for i in range(n):
+        root[i] = math.sqrt(curvature[i])
+    for m in range(m_all):
+        for i in range(n):
             scaled[m, i] = root[i] * values[m, i]
-    m_all = len(values)
     panel = _PANEL if m_all < _LARGE else _LARGE_PANEL
     for begin in range(0, n_first, panel):  # one triangle only
         end = min(begin + panel, n_first)
@@ -110,7 +126,7 @@ def _add_gram(values: FloatArray, curvature: FloatArray, n_first: int, precision
                 for k in range(begin, min(m, end)):
                     precision[m, k] += products[k - begin, m - begin]
     for m in range(n_first, m_all):
-        precision[m, m] += np.dot(scaled[m], scaled[m])
+        precision[m, m] += product(scaled[m], scaled[m], n)
 
 
 @compiled
@@ -175,8 +191,9 @@ def add_noise_block(
     n = block.values.shape[1]
     t = len(edge) - 2
     f, log_scale = combined(weights, block.values), combined(noise_weights, block.values)
-    scale = np.exp(np.minimum(np.maximum(log_scale, -max_log_scale), max_log_scale))
-    curvature, slope = np.empty(n), np.empty(n)
+    curvature, slope, scale = np.empty(n), np.empty((1, n)), np.empty(n)
+    for i in range(n):
+        scale[i] = math.exp(min(max(log_scale[i], -max_log_scale), max_log_scale))
     totals, gradient, precision = sums
     z1, z2, at = likelihood_terms(block.y, f, scale, edge)
     for i in range(n):
@@ -188,7 +205,9 @@ def add_noise_block(
         bend = by_scale * by_scale - above * (1.0 - high * high) + below * (1.0 - low * low)
         moving = v if abs(log_scale[i]) < max_log_scale else 0.0
         totals[0] += v * at.log_p[i]
-        slope[i] = moving * by_scale
+        slope[0, i] = moving * by_scale
         curvature[i] = moving * max(bend, 0.0)
     _add_gram(block.values, curvature, len(block.values), precision)
-    gradient += np.dot(block.values, slope)
+    products = np.dot(slope, block.values.T)
+    for m in range(len(block.values)):
+        gradient[m] += products[0, m]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from isbor._core.compiled import compiled
+from isbor._core.compiled import compiled, inner
 from isbor._core.compiled_maths import exp_double
 from isbor._core.types import BoolArray, FloatArray
 
@@ -12,7 +12,7 @@ _COLUMN_COST = 3  # time for one column of one function, relative to that for on
 _ROWS = 256  # evaluated together
 
 
-@compiled
+@inner
 def powers_of(X: FloatArray) -> FloatArray:
     """Return (x², x, 1) of each row, shape (2d + 1, n)."""
     n, d = X.shape
@@ -25,7 +25,7 @@ def powers_of(X: FloatArray) -> FloatArray:
     return powers
 
 
-@compiled
+@inner
 def values_at(
     centres: FloatArray, metric: FloatArray, ramp: BoolArray, offset: FloatArray, powers: FloatArray
 ) -> FloatArray:
@@ -48,7 +48,7 @@ def values_at(
     return values
 
 
-@compiled
+@inner
 def _apply(values: FloatArray, ramp: BoolArray, offset: FloatArray) -> None:
     """Turn the arguments of functions, (m, n), into their values."""
     m_all, n = values.shape
@@ -118,7 +118,7 @@ def function_values(
     return values
 
 
-@compiled
+@inner
 def parameter_gradient(
     centres: FloatArray, metric: FloatArray, ramp: BoolArray, by_coefficient: FloatArray
 ) -> tuple[FloatArray, FloatArray]:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy.special import erfcx
 
-from isbor._core.compiled import compiled
+from isbor._core.compiled import inner
 from isbor._core.compiled_maths import exp_double, log_double
 from isbor._core.types import FloatArray
 from isbor.model.likelihood import LOG_SQRT_2PI, NODE_WEIGHTS, NODES
@@ -63,13 +63,13 @@ class Terms(NamedTuple):
     lower_curvature: FloatArray  # c2
 
 
-@compiled
+@inner
 def new_terms(n: int) -> Terms:
     """Return terms of n rows, not computed yet."""
     return Terms(np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n))
 
 
-@compiled
+@inner
 def _excess(a: float) -> float:
     """Return the mean excess beyond a ≥ 0."""
     t = (a - _CENTRE) / (a + _CENTRE)
@@ -79,7 +79,7 @@ def _excess(a: float) -> float:
     return total / (a + _SHIFT)
 
 
-@compiled
+@inner
 def _by_quadrature(near: float, gap: float) -> tuple[float, float, float, float]:
     """Return ln p, the densities at both edges and E z - near, for a narrow interval with middle ≥ 0."""
     half = 0.5 * gap
@@ -96,13 +96,14 @@ def _by_quadrature(near: float, gap: float) -> tuple[float, float, float, float]
     return log_p, bend * tilt, bend / tilt, half * moment / mass
 
 
-@compiled
+@inner
 def probit_terms(z1: FloatArray, z2: FloatArray, gap: FloatArray, terms: Terms) -> None:
     """Compute the terms of intervals from z2 to z1 = z2 + gap, one of which may be infinite.
 
     The gap is given as well, because the difference z1 - z2 may lose digits.
     """
-    near, share, density, excess, factor, power = np.empty((6, _CHUNK))
+    near, share, density = np.empty(_CHUNK), np.empty(_CHUNK), np.empty(_CHUNK)
+    excess, factor, power = np.empty(_CHUNK), np.empty(_CHUNK), np.empty(_CHUNK)
     exponent = power.view(np.int64)
     log_p, mean = terms.log_p, terms.mean
     at_near, at_far = terms.lower, terms.upper  # densities at the edges over p

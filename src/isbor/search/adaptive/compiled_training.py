@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isbor._core.compiled import compiled_sums
+from isbor._core.compiled import compiled_sums, inner_sums
 from isbor._core.compiled_maths import exp as _exp
 from isbor._core.types import BoolArray, IntArray, SingleArray
 from isbor.inference.noise import MAX_LOG_SCALE
@@ -55,7 +55,7 @@ class Batches(NamedTuple):
     chosen: IntArray  # (steps, batch)
 
 
-@compiled_sums
+@inner_sums
 def _place(layout: Layout, vector: SingleArray, centre: SingleArray, metric: SingleArray) -> None:
     """Write the present centres and metrics of all entries."""
     n = len(layout.column)
@@ -70,7 +70,7 @@ def _place(layout: Layout, vector: SingleArray, centre: SingleArray, metric: Sin
                 centre[k] = layout.centre[k] + layout.moving[k] * vector[n + k]
 
 
-@compiled_sums
+@inner_sums
 def _mills(a: float) -> float:
     """Return the Mills ratio of the standard normal distribution."""
     if a < 4.0:
@@ -81,7 +81,7 @@ def _mills(a: float) -> float:
     return 1.0 / tail
 
 
-@compiled_sums
+@inner_sums
 def _densities(low: float, high: float) -> tuple[float, float]:
     """Return the normal density at both ends of an interval over its probability, g2 and g1."""
     mirrored = low + high < 0.0
@@ -96,7 +96,7 @@ def _densities(low: float, high: float) -> tuple[float, float]:
     return (at_far, at_near) if mirrored else (at_near, at_far)
 
 
-@compiled_sums
+@inner_sums
 def _likelihood(
     y: IntArray,
     share: SingleArray,
@@ -134,7 +134,7 @@ def _likelihood(
         by_threshold[k] = after if k == 0 else after * math.exp(thresholds[k])
 
 
-@compiled_sums
+@inner_sums
 def gradient(
     layout: Layout, vector: SingleArray, X: SingleArray, y: IntArray, share: SingleArray, by: SingleArray
 ) -> None:
@@ -210,7 +210,7 @@ def gradient(
             by[n + begin] = by_shift
 
 
-@compiled_sums
+@inner_sums
 def set_rates(layout: Layout, vector: SingleArray, rate: SingleArray) -> None:
     """Write the factors of the step length of scales and shifts, for the present weights."""
     n = len(layout.column)
