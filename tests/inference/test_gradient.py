@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from isbor._core.compiled import compiled
 from isbor._core.parallel import Workers
 from isbor.inference import compiled_gradient
 from isbor.inference.compiled_expansion import Block
@@ -14,10 +15,9 @@ from isbor.inference.expansion import columns_of
 from isbor.inference.mode import find_mode_at_rows, log_evidence
 from isbor.model.basis import Functions
 from isbor.model.compiled_basis import powers_of
-from tests.compiled import callable_from_python
 from tests.problems import small_rows
 
-evidence_gradient = callable_from_python(compiled_gradient.evidence_gradient)
+evidence_gradient = compiled(compiled_gradient.evidence_gradient.py_func)
 
 
 @pytest.fixture(scope="module")

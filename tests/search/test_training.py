@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from isbor._core.compiled import compiled_sums
 from isbor.data.rows import canonical_rows
 from isbor.inference.mode import starting_thresholds
 from isbor.inference.noise import noise_scale_of
@@ -19,7 +20,7 @@ from tests.problems import small_rows
 
 _densities = callable_from_python(compiled_training._densities)
 _exp = callable_from_python(compiled_training._exp)
-gradient = callable_from_python(compiled_training.gradient)
+gradient = compiled_sums(compiled_training.gradient.py_func)
 set_rates = callable_from_python(compiled_training.set_rates)
 
 

@@ -1,10 +1,15 @@
 """How loops over rows and small matrices are compiled: by Numba, without the interpreter lock, and cached.
 
 Compiled functions run on several threads at the same time. Each has one signature: arrays are passed in one
-type and layout, so that nothing is compiled twice.
+type and layout, and variables where others pass variables, so that nothing is compiled twice.
 
-Numba compiles a cached function again if its own file has changed, but not if that of a function it calls
-has. So here the cache depends on the files of all compiled functions.
+Only functions that Python calls are cached. What they call is compiled with them: the compiler would optimise
+code from the cache in another way. Numba compiles a cached function again if its own file has changed, but
+not if that of a function it calls has. So here the cache depends on the files of all compiled functions.
+
+Most of the time of compilation goes to layers of functions, as each is optimised again with those it calls,
+and to statements that bring in much of Numba: assignments of arrays to slices and reductions, which loops
+can replace.
 """
 
 import functools
@@ -19,7 +24,7 @@ from numba import njit, types
 from numba.core.registry import cpu_target
 from numba.extending import typeof_impl
 
-__all__ = ["cache_folder", "cache_key", "compiled", "compiled_sums", "inner", "inner_sums"]
+__all__ = ["cache_folder", "cache_key", "compiled", "compiled_sums", "inlined", "inner", "inner_sums"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,6 +57,11 @@ def inner_sums(function: F) -> F:
     matters.
     """
     return cast(F, _Inner(function, _jit(no_cpython_wrapper=True, fastmath=_SUMS, **_OPTIONS)(function)))
+
+
+def inlined(function: F) -> F:
+    """Compile a function as a part of the only one that calls it: as if its lines were there."""
+    return cast(F, _jit(inline="always", **_OPTIONS)(function))
 
 
 class _Inner:

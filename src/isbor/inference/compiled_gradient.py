@@ -39,7 +39,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isbor._core.compiled import inner
+from isbor._core.compiled import inlined, inner
 from isbor._core.types import BoolArray, FloatArray
 from isbor.inference.compiled_expansion import Block, Sums, combined, likelihood_terms
 from isbor.inference.compiled_mode import posterior_covariance
@@ -172,7 +172,7 @@ def _by_argument(
     return by
 
 
-@inner
+@inlined
 def evidence_gradient(
     block: Block,
     powers: FloatArray,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isbor._core.compiled import compiled, inner
+from isbor._core.compiled import compiled, inlined, inner
 from isbor._core.compiled_linalg import product
 from isbor._core.types import BoolArray, FloatArray, IntArray
 from isbor.inference.compiled_expansion import Block
@@ -70,7 +70,7 @@ def _place(problem: Problem, p: FloatArray) -> tuple[FloatArray, FloatArray, Flo
     return centres, metric, alpha
 
 
-@inner
+@inlined
 def _evaluate(problem: Problem, p: FloatArray, mode: FloatArray, slope: FloatArray) -> float:
     """Return the log evidence at p and write its gradient to `slope`; -∞ if it cannot be computed.
 

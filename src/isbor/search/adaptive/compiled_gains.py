@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isbor._core.compiled import compiled, compiled_sums, inner_sums
+from isbor._core.compiled import compiled, compiled_sums, inlined, inner_sums
 from isbor._core.compiled_maths import exp, tanh
 from isbor._core.types import FloatArray, SingleArray
 from isbor.inference.compiled_expansion import Block, combined, likelihood_terms
@@ -121,7 +121,7 @@ def climb(fitted: Fitted, entries: Entries, width: FloatArray, begin: int, end: 
         _climb_together(fitted, entries, width, first, min(first + CLIMBING, end), n_steps)
 
 
-@inner_sums
+@inlined
 def _climb_together(
     fitted: Fitted, entries: Entries, width: FloatArray, begin: int, end: int, n_steps: int
 ) -> None:

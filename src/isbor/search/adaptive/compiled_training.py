@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isbor._core.compiled import compiled_sums, inner_sums
+from isbor._core.compiled import compiled_sums, inlined, inner_sums
 from isbor._core.compiled_maths import exp as _exp
 from isbor._core.types import BoolArray, IntArray, SingleArray
 from isbor.inference.noise import MAX_LOG_SCALE
@@ -134,7 +134,7 @@ def _likelihood(
         by_threshold[k] = after if k == 0 else after * math.exp(thresholds[k])
 
 
-@inner_sums
+@inlined
 def gradient(
     layout: Layout, vector: SingleArray, X: SingleArray, y: IntArray, share: SingleArray, by: SingleArray
 ) -> None:
