@@ -111,7 +111,7 @@ def run_demo(
     rng = np.random.default_rng(seed)
     X, y, score = make_saddle(n_train, noise=_NOISE, random_state=rng, return_score=True)
     X_test, y_test, score_test = make_saddle(n_test, noise=_NOISE, random_state=rng, return_score=True)
-    with console.status("Loading compiled code (the first time it is compiled, in about a minute)"):
+    with console.status("Loading compiled code (the first time it is compiled, in about half a minute)"):
         ensure_compiled()
         compile_search()
     with console.status("ISBOR") as progress, threadpool_limits(1):

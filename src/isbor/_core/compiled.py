@@ -1,10 +1,15 @@
 """How loops over rows and small matrices are compiled: by Numba, without the interpreter lock, and cached.
 
 Compiled functions run on several threads at the same time. Each has one signature: arrays are passed in one
-type and layout, so that nothing is compiled twice.
+type and layout, and variables where others pass variables, so that nothing is compiled twice.
 
-Numba compiles a cached function again if its own file has changed, but not if that of a function it calls
-has. So here the cache depends on the files of all compiled functions.
+Only functions that Python calls are cached. What they call is compiled with them: the compiler would optimise
+code from the cache in another way. Numba compiles a cached function again if its own file has changed, but
+not if that of a function it calls has. So here the cache depends on the files of all compiled functions.
+
+Most of the time of compilation goes to layers of functions, as each is optimised again with those it calls,
+and to statements that bring in much of Numba: assignments of arrays to slices and reductions, which loops
+can replace.
 """
 
 import hashlib
@@ -17,23 +22,40 @@ import numba
 from numba import njit
 from numba.core.registry import cpu_target
 
-__all__ = ["cache_folder", "cache_key", "compiled", "compiled_sums"]
+__all__ = ["cache_folder", "cache_key", "compiled", "compiled_sums", "inlined", "inner", "inner_sums"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+# Sums may be made in any order, so that they are vectorised. Infinities and NaN are respected.
+_SUMS = {"reassoc", "contract", "arcp", "nsz"}
+_jit: Any = njit  # its types know only some of the options
+
+
 def compiled(function: F) -> F:
-    """Compile a function: arithmetic as it is written, also if it is called by `compiled_sums`."""
-    return cast(F, _cached(njit(nogil=True, error_model="numpy", fastmath=False)(function)))
+    """Compile a function that Python calls."""
+    return cast(F, _cached(_jit(fastmath=False, **_OPTIONS)(function)))
 
 
 def compiled_sums(function: F) -> F:
-    """Compile a function in which sums may be made in any order, so that they are vectorised.
+    """Compile a function that Python calls, in which sums may be made in any order."""
+    return cast(F, _cached(_jit(fastmath=_SUMS, **_OPTIONS)(function)))
 
-    Infinities and NaN are respected.
-    """
-    maths = {"reassoc", "contract", "arcp", "nsz"}
-    return cast(F, _cached(njit(nogil=True, error_model="numpy", fastmath=maths)(function)))
+
+def inner(function: F) -> F:
+    """Compile a function that only compiled functions call, together with each of them."""
+    return cast(F, _jit(fastmath=False, **_OPTIONS)(function))
+
+
+def inner_sums(function: F) -> F:
+    """Compile a function like `inner`, in which sums may be made in any order."""
+    return cast(F, _jit(fastmath=_SUMS, **_OPTIONS)(function))
+
+
+def inlined(function: F) -> F:
+    """Compile a function as a part of the only one that calls it: as if its lines were there."""
+    return cast(F, _jit(inline="always", **_OPTIONS)(function))
 
 
 def _digest() -> str:

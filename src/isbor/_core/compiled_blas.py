@@ -10,7 +10,7 @@ from llvmlite import binding
 from numba import types
 from numba.extending import get_cython_function_address
 
-from isbor._core.compiled import compiled
+from isbor._core.compiled import inner
 from isbor._core.types import FloatArray
 
 __all__ = ["add_symmetric_product"]
@@ -25,7 +25,7 @@ _dsyrk: Any = types.ExternalFunction(
 )
 
 
-@compiled
+@inner
 def add_symmetric_product(values: FloatArray, to: FloatArray) -> None:
     """Add the inner products of the rows of `values`, (m, n), to the lower triangle of the first m columns.
 

@@ -9,16 +9,16 @@ import math
 
 import numpy as np
 
-from isbor._core.compiled import compiled, compiled_sums
+from isbor._core.compiled import inner, inner_sums
 from isbor._core.types import FloatArray
 
-__all__ = ["cholesky", "inverse", "log_determinant", "solve", "whitening"]
+__all__ = ["cholesky", "inverse", "log_determinant", "product", "solve", "whitening"]
 
 _SMALL = 64  # rows of a matrix up to which a plain loop is as fast as LAPACK
 
 
-@compiled_sums
-def _product(a: FloatArray, b: FloatArray, n: int) -> float:
+@inner_sums
+def product(a: FloatArray, b: FloatArray, n: int) -> float:
     """Return the scalar product of the first n entries."""
     total = 0.0
     for k in range(n):
@@ -26,7 +26,7 @@ def _product(a: FloatArray, b: FloatArray, n: int) -> float:
     return total
 
 
-@compiled
+@inner
 def cholesky(matrix: FloatArray, lower: FloatArray, scale: FloatArray) -> bool:
     """Factorise a matrix; return False if it is not numerically positive definite.
 
@@ -46,36 +46,39 @@ def cholesky(matrix: FloatArray, lower: FloatArray, scale: FloatArray) -> bool:
     return _factorise_by_lapack(lower) if n > _SMALL else _factorise(lower)
 
 
-@compiled
+@inner
 def _factorise(lower: FloatArray) -> bool:
     """Replace the lower triangle of a scaled matrix by its factor."""
     for i in range(len(lower)):
         for j in range(i):
-            lower[i, j] = (lower[i, j] - _product(lower[i], lower[j], j)) / lower[j, j]
-        pivot = lower[i, i] - _product(lower[i], lower[i], i)
+            lower[i, j] = (lower[i, j] - product(lower[i], lower[j], j)) / lower[j, j]
+        pivot = lower[i, i] - product(lower[i], lower[i], i)
         if not pivot > 0.0:
             return False
         lower[i, i] = math.sqrt(pivot)
     return True
 
 
-@compiled
+@inner
 def _factorise_by_lapack(lower: FloatArray) -> bool:
     """Replace the lower triangle of a scaled matrix by its factor."""
     try:
-        lower[:] = np.linalg.cholesky(lower)
+        factor = np.linalg.cholesky(lower)
     except Exception:  # compiled code cannot name LinAlgError, the only one that can come
         return False
+    for i in range(len(lower)):
+        for j in range(i + 1):
+            lower[i, j] = factor[i, j]
     return True
 
 
-@compiled
+@inner
 def solve(lower: FloatArray, scale: FloatArray, right: FloatArray) -> FloatArray:
     """Return matrix⁻¹ · right for a vector."""
     n = len(scale)
     solution = np.empty(n)
     for i in range(n):
-        solution[i] = (right[i] * scale[i] - _product(lower[i], solution, i)) / lower[i, i]
+        solution[i] = (right[i] * scale[i] - product(lower[i], solution, i)) / lower[i, i]
     for i in range(n - 1, -1, -1):
         solution[i] /= lower[i, i]
         for j in range(i):
@@ -84,7 +87,7 @@ def solve(lower: FloatArray, scale: FloatArray, right: FloatArray) -> FloatArray
     return solution
 
 
-@compiled
+@inner
 def whitening(lower: FloatArray, scale: FloatArray) -> FloatArray:
     """Return the lower triangular W with WᵀW = matrix⁻¹, so that xᵀ matrix⁻¹ x = ‖W x‖²."""
     n = len(scale)
@@ -100,7 +103,7 @@ def whitening(lower: FloatArray, scale: FloatArray) -> FloatArray:
     return root
 
 
-@compiled
+@inner
 def inverse(root: FloatArray, result: FloatArray) -> None:
     """Write matrix⁻¹ = WᵀW to the first rows and columns of `result`, given its `whitening`."""
     n = len(root)
@@ -117,7 +120,7 @@ def inverse(root: FloatArray, result: FloatArray) -> None:
             result[j, i] = result[i, j]
 
 
-@compiled
+@inner
 def log_determinant(lower: FloatArray, scale: FloatArray) -> float:
     """Return ln|matrix|."""
     total = 0.0

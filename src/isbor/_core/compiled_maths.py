@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from isbor._core.compiled import compiled
+from isbor._core.compiled import inner
 
 __all__ = ["exp_double", "exp_single", "fma", "log_double", "tanh_single"]
 
@@ -55,7 +55,7 @@ _SERIES = np.array([1.0 / math.factorial(k) for k in range(13, -1, -1)])
 _SERIES_SINGLE = _SERIES[-8:].astype(np.float32)
 
 
-@compiled
+@inner
 def exp_double(x: float) -> float:
     """Return exp(x) for nonpositive x, to a relative error of 3e-16; below e⁻⁷⁰⁸, about that."""
     a = max(x, -708.0)
@@ -73,7 +73,7 @@ _MANTISSA, _ONE_BITS = (1 << 52) - 1, 1023 << 52
 _LN2, _ROOT_2 = 0.6931471805599453, 1.4142135623730951
 
 
-@compiled
+@inner
 def log_double(x: float) -> float:
     """Return ln(x) for positive x, to an error of 2e-16 times the larger of 1 and |ln x|."""
     bits = _bits(x)
@@ -93,7 +93,7 @@ def log_double(x: float) -> float:
 _ONE, _TWO = np.float32(1.0), np.float32(2.0)
 
 
-@compiled
+@inner
 def exp_single(x: np.float32) -> np.float32:
     """Return exp(x) for nonpositive x, to a relative error of 3e-7; below e⁻⁸⁷, about that."""
     a = max(x, np.float32(-87.0))
@@ -114,7 +114,7 @@ _TANH = np.array(
 )
 
 
-@compiled
+@inner
 def tanh_single(x: np.float32) -> np.float32:
     """Return tanh(x), to a relative error of 2e-7."""
     fall = exp_single(-_TWO * abs(x))

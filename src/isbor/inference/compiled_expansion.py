@@ -4,11 +4,12 @@ Functions have the values φ, (m, n): the values of one function are contiguous,
 vectorised. Each function adds its block to `Sums`, which start at zero.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from isbor._core.compiled import compiled
+from isbor._core.compiled import compiled, inner
 from isbor._core.compiled_blas import add_symmetric_product
 from isbor._core.types import FloatArray, IntArray
 from isbor.model.compiled_likelihood import Terms, new_terms, probit_terms
@@ -18,6 +19,7 @@ __all__ = [
     "Sums",
     "add_block",
     "add_noise_block",
+    "clear",
     "combined",
     "latent_moments",
     "likelihood_terms",
@@ -51,6 +53,18 @@ def new_sums(size: int) -> Sums:
     return Sums(np.zeros(4), np.zeros(size), np.zeros((size, size)))
 
 
+@inner
+def clear(sums: Sums) -> None:
+    """Set all sums to zero."""
+    size = len(sums.gradient)
+    for i in range(4):
+        sums.totals[i] = 0.0
+    for i in range(size):
+        sums.gradient[i] = 0.0
+        for k in range(size):
+            sums.precision[i, k] = 0.0
+
+
 @compiled
 def latent_moments(totals: FloatArray) -> tuple[float, float]:
     """Return the weighted mean and variance of the scores."""
@@ -58,7 +72,7 @@ def latent_moments(totals: FloatArray) -> tuple[float, float]:
     return mean, max(totals[3] / totals[1] - mean * mean, 0.0)
 
 
-@compiled
+@inner
 def combined(weights: FloatArray, values: FloatArray) -> FloatArray:
     """Return Σ_m w_m φ_m at each row."""
     total = np.zeros(values.shape[1])
@@ -70,7 +84,7 @@ def combined(weights: FloatArray, values: FloatArray) -> FloatArray:
     return total
 
 
-@compiled
+@inner
 def likelihood_terms(
     y: IntArray, score: FloatArray, noise_scale: FloatArray, edge: FloatArray
 ) -> tuple[FloatArray, FloatArray, Terms]:
@@ -84,18 +98,19 @@ def likelihood_terms(
     return z1, z2, terms
 
 
-@compiled
+@inner
 def _add_gram(values: FloatArray, curvature: FloatArray, n_first: int, precision: FloatArray) -> None:
     """Add the weighted inner products of the functions to the first rows and columns of the precision.
 
     Of functions after the first `n_first`, those with themselves and with the first ones are added.
     """
-    scaled = np.empty_like(values)
-    root = np.sqrt(curvature)
-    for m in range(len(values)):
-        for i in range(len(root)):
+    m_all, n = values.shape
+    scaled, root = np.empty((m_all, n)), np.empty(n)
+    for i in range(n):
+        root[i] = math.sqrt(curvature[i])
+    for m in range(m_all):
+        for i in range(n):
             scaled[m, i] = root[i] * values[m, i]
-    m_all = len(values)
     add_symmetric_product(scaled[:n_first], precision)
     for first in range(0, n_first, _TILE):  # the other triangle is the same
         for last in range(first, n_first, _TILE):
@@ -174,8 +189,9 @@ def add_noise_block(
     n = block.values.shape[1]
     t = len(edge) - 2
     f, log_scale = combined(weights, block.values), combined(noise_weights, block.values)
-    scale = np.exp(np.minimum(np.maximum(log_scale, -max_log_scale), max_log_scale))
-    curvature, slope = np.empty(n), np.empty(n)
+    curvature, slope, scale = np.empty(n), np.empty((1, n)), np.empty(n)
+    for i in range(n):
+        scale[i] = math.exp(min(max(log_scale[i], -max_log_scale), max_log_scale))
     totals, gradient, precision = sums
     z1, z2, at = likelihood_terms(block.y, f, scale, edge)
     for i in range(n):
@@ -187,7 +203,9 @@ def add_noise_block(
         bend = by_scale * by_scale - above * (1.0 - high * high) + below * (1.0 - low * low)
         moving = v if abs(log_scale[i]) < max_log_scale else 0.0
         totals[0] += v * at.log_p[i]
-        slope[i] = moving * by_scale
+        slope[0, i] = moving * by_scale
         curvature[i] = moving * max(bend, 0.0)
     _add_gram(block.values, curvature, len(block.values), precision)
-    gradient += np.dot(block.values, slope)
+    products = np.dot(slope, block.values.T)
+    for m in range(len(block.values)):
+        gradient[m] += products[0, m]

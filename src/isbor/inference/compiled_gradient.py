@@ -39,7 +39,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isbor._core.compiled import compiled
+from isbor._core.compiled import inlined, inner
 from isbor._core.types import BoolArray, FloatArray
 from isbor.inference.compiled_expansion import Block, Sums, combined, likelihood_terms
 from isbor.inference.compiled_mode import posterior_covariance
@@ -67,7 +67,7 @@ class _PerRow(NamedTuple):
     spread: FloatArray  # (m, n), Σ_ww φ
 
 
-@compiled
+@inner
 def _trace_terms(
     at: Terms, i: int, z1: float, z2: float, v1: float, v2: float, v12: float
 ) -> tuple[float, float, float]:
@@ -91,7 +91,7 @@ def _trace_terms(
     return -0.5 * latent, (-0.5 * upper if above else 0.0), (-0.5 * lower if below else 0.0)
 
 
-@compiled
+@inner
 def _trace_slopes(
     block: Block, weights: FloatArray, edge: FloatArray, covariances: _Covariances, tau: FloatArray
 ) -> _PerRow:
@@ -123,11 +123,13 @@ def _trace_slopes(
         slope[i] = v * at.mean[i] / s
         upper[i] = v * at.upper_curvature[i] / (s * s)
         lower[i] = v * at.lower_curvature[i] / (s * s)
-    tau[:m_all] += np.dot(block.values, by_trace)
+    by_weight = np.dot(block.values, by_trace)
+    for m in range(m_all):
+        tau[m] += by_weight[m]
     return _PerRow(slope, upper, lower, by_trace, spread)
 
 
-@compiled
+@inner
 def _by_argument(
     block: Block,
     per_row: _PerRow,
@@ -170,7 +172,7 @@ def _by_argument(
     return by
 
 
-@compiled
+@inlined
 def evidence_gradient(
     block: Block,
     powers: FloatArray,
@@ -189,16 +191,25 @@ def evidence_gradient(
     """
     m, t = len(alpha), len(theta) - len(alpha)
     prior, edge = np.empty(m + t), np.empty(t + 2)
-    prior[:m], prior[m:] = alpha, beta
-    edge[0], edge[1:-1], edge[-1] = -np.inf, theta[m:], np.inf
     weights = theta[:m]
+    for i in range(m):
+        prior[i] = alpha[i]
+    edge[0], edge[t + 1] = -np.inf, np.inf
+    for k in range(t):
+        prior[m + k], edge[k + 1] = beta, theta[m + k]
     covariance, resolved = posterior_covariance(sums.precision, prior)
     if not resolved:
         return centres, metric, alpha, False
     across, between = np.zeros((t + 2, m)), np.zeros((t + 2, t + 2))
-    across[1:-1], between[1:-1, 1:-1] = covariance[m:, :m], covariance[m:, m:]
-    inside = covariance[:m, :m].copy()
-    tau = np.zeros(m + t)
+    inside, tau = np.empty((m, m)), np.zeros(m + t)
+    for i in range(m):
+        for k in range(m):
+            inside[i, k] = covariance[i, k]
+    for i in range(t):
+        for k in range(m):
+            across[i + 1, k] = covariance[m + i, k]
+        for k in range(t):
+            between[i + 1, k + 1] = covariance[m + i, m + k]
     per_row = _trace_slopes(block, weights, edge, _Covariances(inside, across, between), tau)
     pull = np.dot(covariance, tau)
     by = _by_argument(block, per_row, weights, across, pull, ramp, offset)

@@ -4,16 +4,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isbor._core.compiled import compiled
-from isbor._core.compiled_linalg import cholesky, inverse, log_determinant, solve, whitening
+from isbor._core.compiled import compiled, inner
+from isbor._core.compiled_linalg import cholesky, inverse, log_determinant, product, solve, whitening
 from isbor._core.types import FloatArray
-from isbor.inference.compiled_expansion import Block, Sums, add_block, latent_moments, new_sums
+from isbor.inference.compiled_expansion import Block, Sums, add_block, clear, latent_moments, new_sums
 
 __all__ = [
     "ACCEPTED",
     "DONE",
     "GO_ON",
     "HOPELESS",
+    "MAX_STEPS",
     "TOO_LONG",
     "UNRESOLVED",
     "Newton",
@@ -26,10 +27,11 @@ __all__ = [
     "posterior_covariance",
 ]
 
+MAX_STEPS = 50  # of a search for a mode
 _QUADRATIC = 1e-6  # below this Newton decrement, objective and quadratic model differ only by rounding
 
 
-@compiled
+@inner
 def penalty(prior: FloatArray, theta: FloatArray) -> float:
     """Return ½ θᵀ diag(prior) θ."""
     total = 0.0
@@ -58,7 +60,10 @@ def new_search(alpha: FloatArray, weights: FloatArray, thresholds: FloatArray) -
     """Return a search whose first trial is a given point, which is accepted whatever the objective."""
     m, t = len(weights), len(thresholds)
     newton = Newton(alpha, np.zeros(m + t), np.empty(m + t), np.empty(m + t), np.empty(m + t), np.zeros(4))
-    newton.trial[:m], newton.trial[m:] = weights, thresholds
+    for i in range(m):
+        newton.trial[i] = weights[i]
+    for i in range(t):
+        newton.trial[m + i] = thresholds[i]
     newton.numbers[0] = -np.inf
     return newton
 
@@ -74,35 +79,44 @@ def next_trial(
 ) -> int:
     """Compute the direction at the present point, and the first trial along it."""
     prior, theta, direction, m = newton.prior, newton.theta, newton.direction, len(newton.alpha)
-    prior[:m], prior[m:] = newton.alpha, beta
-    slope = gradient - prior * theta
-    lower, scale = _posterior(precision, prior), np.empty_like(prior)
+    size = len(theta)
+    slope, scale = np.empty(size), np.empty(size)
+    for i in range(size):
+        prior[i] = newton.alpha[i] if i < m else beta
+        slope[i] = gradient[i] - prior[i] * theta[i]
+    lower = _posterior(precision, prior)
     if not cholesky(lower, lower, scale):
         return UNRESOLVED
-    direction[:] = solve(lower, scale, slope)
-    height, decrement = log_likelihood - penalty(prior, theta), np.dot(slope, direction)
+    solution = solve(lower, scale, slope)
+    for i in range(size):
+        direction[i] = solution[i]
+    height, decrement = log_likelihood - penalty(prior, theta), product(slope, direction, size)
     if decrement < max(tol, 1e-14 * abs(height)):  # or below the rounding error of the objective
         return DONE
     step = longest_ordered_step(theta[m:], direction[m:])
     numbers = newton.numbers
     numbers[0], numbers[1], numbers[2] = height, decrement, step
     numbers[3] = 1.0 if decrement < _QUADRATIC else 40.0
-    newton.trial[:] = theta + step * direction
+    for i in range(size):
+        newton.trial[i] = theta[i] + step * direction[i]
     return GO_ON
 
 
 @compiled
 def judge(newton: Newton, log_likelihood: float) -> int:
     """Go to the trial if the objective is high enough there, else prepare a trial half as far."""
-    height, decrement, step, left = newton.numbers
+    numbers = newton.numbers
+    height, decrement, step, left = numbers[0], numbers[1], numbers[2], numbers[3]
     enough = height + 1e-4 * step * decrement
     if height == -np.inf or log_likelihood - penalty(newton.prior, newton.trial) >= enough:
-        newton.theta[:] = newton.trial
+        for i in range(len(newton.theta)):
+            newton.theta[i] = newton.trial[i]
         return ACCEPTED
     if left <= 1.0:
         return HOPELESS
-    newton.numbers[2], newton.numbers[3] = 0.5 * step, left - 1.0
-    newton.trial[:] = newton.theta + 0.5 * step * newton.direction
+    numbers[2], numbers[3] = 0.5 * step, left - 1.0
+    for i in range(len(newton.theta)):
+        newton.trial[i] = newton.theta[i] + 0.5 * step * newton.direction[i]
     return TOO_LONG
 
 
@@ -114,7 +128,6 @@ def mode_of_block(
     thresholds: FloatArray,
     held_precision: float,
     tol: float,
-    max_steps: int,
 ) -> tuple[FloatArray, Sums, bool]:
     """Find the mode for rows in one block: its point, the sums there, and whether functions are resolved.
 
@@ -129,14 +142,14 @@ def mode_of_block(
     while True:
         for k in range(m, size):
             edge[k - m + 1] = newton.trial[k]
-        trial.totals[:], trial.gradient[:], trial.precision[:] = 0.0, 0.0, 0.0
+        clear(trial)
         add_block(block, newton.trial[:m], edge, m, trial)
         verdict = judge(newton, trial.totals[0])
         if verdict == TOO_LONG:
             continue
         if verdict == ACCEPTED:
             here, trial = trial, here
-        if verdict == HOPELESS or n_steps == max_steps:
+        if verdict == HOPELESS or n_steps == MAX_STEPS:
             return newton.theta, here, True
         beta = held_precision if held_precision > 0.0 else 1.0 / (1.0 + latent_moments(here.totals)[1])
         status = next_trial(newton, here.totals[0], here.gradient, here.precision, beta, tol)
@@ -145,7 +158,7 @@ def mode_of_block(
         n_steps += 1
 
 
-@compiled
+@inner
 def _posterior(precision: FloatArray, prior: FloatArray) -> FloatArray:
     """Return the posterior precision P."""
     posterior = precision.copy()
@@ -157,7 +170,7 @@ def _posterior(precision: FloatArray, prior: FloatArray) -> FloatArray:
 @compiled
 def laplace_terms(precision: FloatArray, prior: FloatArray, theta: FloatArray) -> tuple[float, bool]:
     """Return ln p(y | α) - ℓ by the Laplace approximation, and whether the functions are resolved."""
-    lower, scale = _posterior(precision, prior), np.empty_like(prior)
+    lower, scale = _posterior(precision, prior), np.empty(len(prior))
     if not cholesky(lower, lower, scale):
         return 0.0, False
     total = -penalty(prior, theta) - 0.5 * log_determinant(lower, scale)
@@ -169,10 +182,10 @@ def laplace_terms(precision: FloatArray, prior: FloatArray, theta: FloatArray) -
 @compiled
 def posterior_covariance(precision: FloatArray, prior: FloatArray) -> tuple[FloatArray, bool]:
     """Return Σ = P⁻¹, and whether the functions are resolved."""
-    lower, scale = _posterior(precision, prior), np.empty_like(prior)
+    lower, scale = _posterior(precision, prior), np.empty(len(prior))
     if not cholesky(lower, lower, scale):
         return lower, False
-    covariance = np.empty_like(precision)
+    covariance = np.empty(precision.shape)
     inverse(whitening(lower, scale), covariance)
     return covariance, True
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isbor._core.compiled import compiled
+from isbor._core.compiled import compiled, inner
 from isbor._core.compiled_linalg import cholesky, inverse, whitening
 from isbor._core.trace import MoveKind
 from isbor._core.types import BoolArray, FloatArray, IntArray
@@ -61,7 +61,7 @@ class Missing(NamedTuple):
     cross: FloatArray  # (r-1, n), c
 
 
-@compiled
+@inner
 def _complete(gram: FloatArray, rest: Missing, j: int) -> None:
     """Compute a row of G that is missing."""
     row = np.dot(rest.values, rest.curvature * rest.values[j])
@@ -116,7 +116,7 @@ def posterior(gram: FloatArray, linear: FloatArray, m: int, state: State) -> boo
     return True
 
 
-@compiled
+@inner
 def _add_rows(gram: FloatArray, active: IntArray, factor: FloatArray, m: int, column: FloatArray) -> None:
     """Add the rows of G of m active functions to `column`, each times its factor."""
     for k in range(m):
@@ -125,7 +125,7 @@ def _add_rows(gram: FloatArray, active: IntArray, factor: FloatArray, m: int, co
             column[j] += f * row[j]
 
 
-@compiled
+@inner
 def residual(gram: FloatArray, linear: FloatArray, floor: FloatArray, m: int, state: State) -> float:
     """Return the relative error that the rank-one updates have accumulated; NaN if there is one.
 
@@ -161,7 +161,7 @@ def best_move(
     return ADD, addition, s / (q * q / s - 1.0), most
 
 
-@compiled
+@inner
 def _best_addition(
     state: State, m: int, floor: FloatArray, penalty: FloatArray, excluded: BoolArray
 ) -> tuple[int, float]:
@@ -183,7 +183,7 @@ def _best_addition(
     return best, most
 
 
-@compiled
+@inner
 def _best_inside(
     state: State, m: int, penalty: FloatArray, excluded: BoolArray
 ) -> tuple[int, int, float, float]:
@@ -211,7 +211,7 @@ def _best_inside(
     return kind, candidate, precision, most
 
 
-@compiled
+@inner
 def optimal_precision(s: float, q: float) -> float:
     """Return the precision that maximises the evidence, infinite if the function should be deleted."""
     excess = q * q - s
@@ -221,7 +221,7 @@ def optimal_precision(s: float, q: float) -> float:
 # --- The posterior after a move ----------------------------------------------------------------------------
 
 
-@compiled
+@inner
 def apply_move(
     gram: FloatArray, before: State, m: int, kind: int, candidate: int, alpha: float, after: State
 ) -> int:
@@ -244,7 +244,7 @@ def apply_move(
     return m - 1
 
 
-@compiled
+@inner
 def _add(gram: FloatArray, before: State, m: int, j: int, alpha: float, after: State) -> None:
     """Add candidate j to the model with precision alpha."""
     away = np.zeros(m)  # -Σ G_Aj
@@ -268,7 +268,7 @@ def _add(gram: FloatArray, before: State, m: int, j: int, alpha: float, after: S
         after.quality[k] = before.quality[k] - mean * column[k]
 
 
-@compiled
+@inner
 def _release(gram: FloatArray, before: State, m: int, i: int, rate: float, after: State) -> None:
     """Subtract rate · Σ_i Σ_iᵀ from Σ: the common part of reestimating and deleting."""
     towards = before.covariance[i]
@@ -284,7 +284,7 @@ def _release(gram: FloatArray, before: State, m: int, i: int, rate: float, after
         after.quality[k] = before.quality[k] + shift * column[k]
 
 
-@compiled
+@inner
 def _remove(state: State, m: int, gone: int) -> None:
     """Close the gap that an active function leaves."""
     for i in range(m - 1):
@@ -338,7 +338,7 @@ def make_moves(
     return state, m, kinds[:made], candidates[:made], alphas[:made], gains[:made]
 
 
-@compiled
+@inner
 def _with_room(state: State, capacity: int) -> State:
     """Return a copy with room for more functions."""
     m = len(state.active)

@@ -38,6 +38,7 @@ from isbor.inference.compiled_mode import (
     ACCEPTED,
     DONE,
     HOPELESS,
+    MAX_STEPS,
     TOO_LONG,
     UNRESOLVED,
     judge,
@@ -59,8 +60,6 @@ __all__ = [
     "posterior_precision",
     "starting_thresholds",
 ]
-
-_MAX_STEPS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ def find_mode(
     thresholds: FloatArray,
     *,
     tol: float = 1e-8,
-    max_steps: int = _MAX_STEPS,
+    max_steps: int = MAX_STEPS,
 ) -> Mode:
     """Maximise the posterior of (w, b) by damped Newton steps.
 
@@ -157,7 +156,7 @@ def find_mode_at_rows(
     scale = np.ones(len(rows)) if noise_scale is None else noise_scale
     block = Block(columns(blocks[0]), rows.y, rows.weight, scale)
     held = np.nan if held_precision is None else held_precision
-    theta, sums, resolved = mode_of_block(block, alpha, weights, thresholds, held, tol, _MAX_STEPS)
+    theta, sums, resolved = mode_of_block(block, alpha, weights, thresholds, held, tol)
     if not resolved:
         raise UnresolvedError
     return Mode(alpha, replace(expansion_at(theta[:m], theta[m:], sums), held_precision=held_precision))

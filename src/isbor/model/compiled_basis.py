@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from isbor._core.compiled import compiled
+from isbor._core.compiled import compiled, inner
 from isbor._core.compiled_maths import exp_double
 from isbor._core.types import BoolArray, FloatArray
 
@@ -13,7 +13,7 @@ _FEW_COLUMNS = 3  # up to this many columns, products of powers are as fast for 
 _ROWS = 256  # evaluated together
 
 
-@compiled
+@inner
 def powers_of(X: FloatArray) -> FloatArray:
     """Return (x², x, 1) of each row, shape (2d + 1, n)."""
     n, d = X.shape
@@ -26,7 +26,7 @@ def powers_of(X: FloatArray) -> FloatArray:
     return powers
 
 
-@compiled
+@inner
 def values_at(
     centres: FloatArray, metric: FloatArray, ramp: BoolArray, offset: FloatArray, powers: FloatArray
 ) -> FloatArray:
@@ -49,7 +49,7 @@ def values_at(
     return values
 
 
-@compiled
+@inner
 def _apply(values: FloatArray, ramp: BoolArray, offset: FloatArray) -> None:
     """Turn the arguments of functions, (m, n), into their values."""
     for m in range(len(values)):
@@ -64,7 +64,7 @@ def _apply(values: FloatArray, ramp: BoolArray, offset: FloatArray) -> None:
                 phi[i] = exp_double(min(phi[i], 0.0)) - o
 
 
-@compiled
+@inner
 def _have_one_metric(metric: FloatArray, ramp: BoolArray) -> bool:
     """Return whether the functions are bumps of the same metric."""
     m_all, d = metric.shape
@@ -77,7 +77,7 @@ def _have_one_metric(metric: FloatArray, ramp: BoolArray) -> bool:
     return bool(m_all)
 
 
-@compiled
+@inner
 def _values_with_one_metric(
     centres: FloatArray, metric: FloatArray, offset: FloatArray, X: FloatArray
 ) -> FloatArray:
@@ -149,7 +149,7 @@ def function_values(
     return values
 
 
-@compiled
+@inner
 def parameter_gradient(
     centres: FloatArray, metric: FloatArray, ramp: BoolArray, by_coefficient: FloatArray
 ) -> tuple[FloatArray, FloatArray]:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy.special import erfcx
 
-from isbor._core.compiled import compiled
+from isbor._core.compiled import inner
 from isbor._core.compiled_maths import exp_double, fma, log_double
 from isbor._core.types import FloatArray
 from isbor.model.likelihood import LOG_SQRT_2PI, NODE_WEIGHTS, NODES
@@ -69,13 +69,13 @@ class Terms(NamedTuple):
     lower_curvature: FloatArray  # c2
 
 
-@compiled
+@inner
 def new_terms(n: int) -> Terms:
     """Return terms of n rows, not computed yet."""
     return Terms(np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n))
 
 
-@compiled
+@inner
 def _excess(a: float) -> float:
     """Return the mean excess beyond a ≥ 0."""
     t = (a - _CENTRE) / (a + _CENTRE)
@@ -85,7 +85,7 @@ def _excess(a: float) -> float:
     return total / (a + _SHIFT)
 
 
-@compiled
+@inner
 def _by_quadrature(near: float, gap: float) -> tuple[float, float, float, float]:
     """Return ln p, the densities at both edges and E z - near, for a narrow interval with middle ≥ 0."""
     half = 0.5 * gap
@@ -102,7 +102,7 @@ def _by_quadrature(near: float, gap: float) -> tuple[float, float, float, float]
     return log_p, bend * tilt, bend / tilt, half * moment / mass
 
 
-@compiled
+@inner
 def _tail_terms(work: FloatArray, n: int) -> None:
     """Compute the terms of n rows from their near edges and gaps; `ln p` is completed later."""
     for i in range(n):
@@ -133,7 +133,7 @@ def _tail_terms(work: FloatArray, n: int) -> None:
         work[_FACTOR + i] = outside / (1.0 - inside) if inside < 1.0 else -outside
 
 
-@compiled
+@inner
 def _finish(work: FloatArray, n: int) -> None:
     """Complete ln p, compute the curvatures, and exchange what is of the upper and of the lower edge."""
     for i in range(n):
@@ -161,13 +161,13 @@ def _finish(work: FloatArray, n: int) -> None:
         work[_BY_FAR + i] = by_near if mirrored else by_far
 
 
-@compiled
+@inner
 def _copy(work: FloatArray, part: int, to: FloatArray, begin: int, n: int) -> None:
     for i in range(n):
         to[begin + i] = work[part + i]
 
 
-@compiled
+@inner
 def probit_terms(z1: FloatArray, z2: FloatArray, gap: FloatArray, terms: Terms) -> None:
     """Compute the terms of intervals from z2 to z1 = z2 + gap, one of which may be infinite.
 

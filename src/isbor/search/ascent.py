@@ -16,8 +16,8 @@ from isbor._core.parallel import Workers
 from isbor._core.types import BoolArray, FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.sparse import SparseModel, fit_weights
-from isbor.model.compiled_basis import powers_of
-from isbor.search.compiled_ascent import Problem, climb, place
+from isbor.model.basis import monomials
+from isbor.search.compiled_ascent import Problem, climb
 
 __all__ = ["move_functions", "share_metric", "typical_widths"]
 
@@ -84,7 +84,7 @@ def _climb(
     workers.check()
     functions, start = model.functions, model.mode
     problem = Problem(
-        powers_of(rows.X),
+        monomials(rows.X),
         rows.y,
         rows.weight,
         np.ones(len(rows)) if noise_scale is None else noise_scale,
@@ -101,7 +101,7 @@ def _climb(
     )
     mode = np.concatenate([start.weights, start.thresholds])
     m = len(model)
-    centres, metric, alpha = place(problem, climb(problem, n_parameters + m, mode, max_steps))
+    centres, metric, alpha = climb(problem, n_parameters + m, mode, max_steps)
     moved = replace(functions, centres=centres, metric=metric).centred_on(rows)
     try:
         fitted = fit_weights(rows, moved, alpha, mode[:m], mode[m:], workers, noise_scale)

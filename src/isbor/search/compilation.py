@@ -1,29 +1,44 @@
 """Compilation of the inner loops of the search, before the first fit after an installation.
 
-It happens in another process. Code that was compiled in a process and the same code from the cache may be
+It happens in other processes. Code that was compiled in a process and the same code from the cache may be
 optimised in different ways and differ in the last bits; this way all processes use the cache, and the first
 fit finds the same model as all others.
+
+There are two processes, side by side. No compiled function that Python calls is compiled by both, nor calls
+one that the other compiles; so it does not matter which is faster.
 """
 
 import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from isbor._core.compiled import cache_folder, cache_key
 from isbor._core.parallel import Workers
-from isbor.data.rows import canonical_rows
+from isbor.data.rows import TrainingRows, canonical_rows
 from isbor.data.training import read_training
 from isbor.inference.compiled_mode import mode_of_block
+from isbor.inference.evidence import GramModel, best_move, make_moves, weight_posterior
+from isbor.inference.expansion import columns_of, expand
+from isbor.inference.mode import starting_thresholds
+from isbor.inference.noise import fit_noise
+from isbor.inference.sparse import fit_weights
+from isbor.model.basis import Functions
+from isbor.search.adaptive.compiled_gains import Fitted
+from isbor.search.adaptive.gains import Directions, Gains, best_candidates
 from isbor.search.adaptive.joint import JointSettings, search_jointly
+from isbor.search.adaptive.proposals import Proposals
+from isbor.search.adaptive.training import Trainable, train_jointly
+from isbor.search.ascent import move_functions
 from isbor.search.families.catalogue import FAMILIES, fit_families
 from isbor.search.recorder import Recorder
 from isbor.search.settings import SearchSettings
 
-__all__ = ["compile_search", "ensure_compiled"]
+__all__ = ["compile_modes", "compile_proposals", "compile_search", "ensure_compiled"]
 
 _SETTINGS = SearchSettings(
     gamma=1.0,
@@ -39,26 +54,66 @@ _SETTINGS = SearchSettings(
     preliminary=True,
 )
 
+_X = np.random.default_rng(0).normal(size=(60, 2))
+_Y = np.digitize(_X[:, 0] + 0.5 * np.random.default_rng(1).normal(size=60), [-0.5, 0.5])
+
 
 def compile_search() -> None:
-    """Load the compiled code; the first time after installation, compile it, in about a minute."""
-    random = np.random.default_rng(0)
-    X = random.normal(size=(60, 2))
-    y = np.digitize(X[:, 0] + 0.5 * random.normal(size=60), [-0.5, 0.5])
-    rows, _ = canonical_rows(X.copy(), y, np.ones(60))
+    """Load the compiled code, and compile what is missing."""
+    rows, random = _rows(), np.random.default_rng(0)
     with Workers(1) as workers:
-        fit_families(list(FAMILIES), read_training(X, y, owner="ISBOR"), _SETTINGS, "fit", workers, None)
+        fit_families(list(FAMILIES), read_training(_X, _Y, owner="ISBOR"), _SETTINGS, "fit", workers, None)
         recorder = Recorder("fit", rows.source)
         search_jointly(rows, np.arange(2), JointSettings(max_rounds=2), random, workers, recorder)
 
 
-_MESSAGE = "isbor: compiling inner loops; once after installation, about a minute\n"
+def compile_modes() -> None:
+    """Compile what evaluates functions, finds modes, and raises the evidence along its gradient."""
+    rows, ones = _rows(), np.ones(4)
+    functions = Functions(rows.X[:4], np.ones((4, 2)), ones < 0, np.zeros(4), np.arange(4), ones)
+    functions = functions.centred_on(rows)
+    thresholds = starting_thresholds(rows.y, rows.weight)
+    with Workers(1) as workers:
+        model = fit_weights(rows, functions, ones, np.zeros(4), thresholds, workers)
+        columns = columns_of(rows, functions, workers)
+        move_functions(rows, model, 1, workers)
+        fit_noise(rows, functions, columns, model.mode, workers)
+        expand(rows, columns, model.mode.weights, thresholds, workers)
+        Gains.of(rows, model, workers)
+
+
+def compile_proposals() -> None:
+    """Compile what draws functions, computes their gains, trains them, and makes moves."""
+    rows, random = _rows(), np.random.default_rng(0)
+    n, thresholds = len(rows), starting_thresholds(rows.y, rows.weight)
+    proposals = Proposals.of(random, rows, np.arange(2))
+    fresh = proposals.fresh(4)
+    functions = fresh.functions(rows.X)
+    shapes = (2, 1, n), (1, n, 1), (1, n), (1, n), (1, n)
+    gains = Gains(Fitted(*(np.ones(shape, np.float32) for shape in shapes)))
+    known = proposals.children(fresh, 4).followed_by(proposals.siblings(fresh, 4))
+    oblique = proposals.oblique(4, Directions.of(gains))
+    with Workers(1) as workers:
+        best_candidates(known, oblique, gains, size_prior=2.0, keep=4, n_steps=1, workers=workers)
+    train_jointly(rows, Trainable(functions, np.zeros(4), thresholds, None), 1, 0.01, random)
+    model = GramModel(np.eye(4), np.ones(4), np.zeros(4))
+    state = weight_posterior(model, np.arange(1), np.ones(1))
+    best_move(state, model.floor)
+    make_moves(model, state, np.zeros(4), 1.0, 1, 1.0)
+
+
+def _rows() -> TrainingRows:
+    rows, _ = canonical_rows(_X.copy(), _Y, np.ones(len(_X)))
+    return rows
+
+
+_MESSAGE = "isbor: compiling inner loops; once after installation, about half a minute\n"
 _lock = threading.Lock()
 _is_ensured = False
 
 
 def ensure_compiled() -> None:
-    """Compile the search if it is not in the cache, and say so; it takes about a minute."""
+    """Compile the search if it is not in the cache, and say so; it takes about half a minute."""
     global _is_ensured
     with _lock:
         if _is_ensured:
@@ -74,18 +129,29 @@ def ensure_compiled() -> None:
 
 
 def _compile_elsewhere(mark: Path) -> None:
-    """Compile in another process, and leave a mark. If that fails, this process compiles what it needs."""
+    """Compile in other processes, and leave a mark. If that fails, this process compiles what it needs."""
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        for function in (compile_modes, compile_proposals):
+            processes.append(_start(function))
+        if not any([process.wait() for process in processes]):
+            mark.touch()
+    except OSError:
+        pass
+    finally:
+        for process in processes:
+            process.kill()  # if this one was interrupted
+
+
+def _start(function: Callable[[], None]) -> subprocess.Popen[bytes]:
+    """Start a process that calls a function of this module."""
     source = str(Path(__file__).parents[2])
     path = os.pathsep.join([source, *filter(None, [os.environ.get("PYTHONPATH")])])
-    program = "from isbor.search.compilation import compile_search; compile_search()"
-    try:
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONPATH": path},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            check=True,
-        )
-        mark.touch()
-    except (OSError, subprocess.CalledProcessError):
-        pass
+    # Without the search for cycles of objects, it takes a tenth less time.
+    program = f"import gc; gc.disable(); from {__name__} import {function.__name__}; {function.__name__}()"
+    return subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )

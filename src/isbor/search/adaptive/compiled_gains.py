@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isbor._core.compiled import compiled, compiled_sums
+from isbor._core.compiled import compiled, compiled_sums, inlined, inner_sums
 from isbor._core.compiled_maths import exp_single, tanh_single
 from isbor._core.types import FloatArray, SingleArray
 from isbor.inference.compiled_expansion import Block, combined, likelihood_terms
@@ -122,7 +122,7 @@ def climb(fitted: Fitted, entries: Entries, width: FloatArray, begin: int, end: 
         _climb_together(fitted, entries, width, first, min(first + CLIMBING, end), n_steps)
 
 
-@compiled_sums
+@inlined
 def _climb_together(
     fitted: Fitted, entries: Entries, width: FloatArray, begin: int, end: int, n_steps: int
 ) -> None:
@@ -160,7 +160,7 @@ def _climb_together(
         centre[k], metric[k] = best_centre[k], best_metric[k]
 
 
-@compiled_sums
+@inner_sums
 def _rprop(slope: float, direction: float, step: float) -> tuple[float, float]:
     """Return the next direction and step; a parameter whose slope has changed its sign rests once."""
     turned = np.sign(slope) * direction
@@ -169,7 +169,7 @@ def _rprop(slope: float, direction: float, step: float) -> tuple[float, float]:
     return np.sign(slope), min(_FASTER * step, _LONGEST_STEP) if turned > 0.0 else step
 
 
-@compiled_sums
+@inner_sums
 def _new_batch(fitted: Fitted, size: int) -> _Batch:
     n_blocks, n, n_explained = fitted.explained.shape
     return _Batch(
@@ -181,7 +181,7 @@ def _new_batch(fitted: Fitted, size: int) -> _Batch:
     )
 
 
-@compiled_sums
+@inner_sums
 def _evaluate(fitted: Fitted, entries: Entries, begin: int, batch: _Batch) -> None:
     """Evaluate the functions from `begin` on, as many as the batch has places for."""
     n_blocks, size, n = batch.values.shape
@@ -210,7 +210,7 @@ def _evaluate(fitted: Fitted, entries: Entries, begin: int, batch: _Batch) -> No
         batch.sparsity[j] = sparsity if resolved else np.inf
 
 
-@compiled_sums
+@inner_sums
 def _write_values(fitted: Fitted, entries: Entries, m: int, b: int, phi: SingleArray) -> None:
     """Write function m at block b of the rows."""
     for i in range(len(phi)):
@@ -232,7 +232,7 @@ def _write_values(fitted: Fitted, entries: Entries, m: int, b: int, phi: SingleA
             phi[i] = exp_single(phi[i])
 
 
-@compiled_sums
+@inner_sums
 def _project(fitted: Fitted, batch: _Batch) -> None:
     """Write the projections of the centred values."""
     projected = batch.projected
@@ -245,14 +245,14 @@ def _project(fitted: Fitted, batch: _Batch) -> None:
                 projected[j, k] += product[j, k]
 
 
-@compiled_sums
+@inner_sums
 def _gain(batch: _Batch, j: int) -> float:
     """Return the gain of adding; for x < 1, where it is zero, a negative value that increases with x."""
     x = float(batch.quality[j] * batch.quality[j] / batch.sparsity[j])
     return 0.5 * (x - 1.0 - math.log(x)) if x > 1.0 else 0.5 * (x - 1.0)
 
 
-@compiled_sums
+@inner_sums
 def _write_slopes(
     fitted: Fitted,
     entries: Entries,

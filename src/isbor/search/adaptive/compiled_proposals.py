@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isbor._core.compiled import compiled
+from isbor._core.compiled import compiled, inner
 from isbor._core.compiled_linalg import cholesky, solve
 from isbor._core.types import FloatArray, IntArray
 from isbor.search.adaptive.entries import Entries
@@ -53,7 +53,8 @@ def fresh(random: np.random.Generator, table: Table, count: int) -> Entries:
         if ramp:
             for k in range(begin, begin + size):
                 entries.metric[k] *= 2.0**octave / math.sqrt(squares)
-        _finish(entries, m, begin + size, ramp, origin, table.cost)
+        entries.ramp[m] = ramp
+        _finish(entries, m, begin + size, origin, table.cost)
     return _trimmed(entries)
 
 
@@ -88,7 +89,8 @@ def children(random: np.random.Generator, table: Table, parents: Entries, count:
                 if not ramp:
                     theta = 2.0 ** _between(random, -5.0, 2.0)
                 end = _write(entries, end, column, table.X[_below(random, len(table.X)), column], theta)
-        _finish(entries, m, end, ramp, parents.origin[parent], table.cost)
+        entries.ramp[m] = ramp
+        _finish(entries, m, end, parents.origin[parent], table.cost)
     return _trimmed(entries)
 
 
@@ -105,7 +107,8 @@ def siblings(random: np.random.Generator, table: Table, parents: Entries, count:
             theta = parents.metric[k] * 2.0 ** (0.5 * octaves if ramp else octaves)
             column = parents.column[k]
             end = _write(entries, end, column, table.X[origin, column], theta)
-        _finish(entries, m, end, ramp, origin, table.cost)
+        entries.ramp[m] = ramp
+        _finish(entries, m, end, origin, table.cost)
     return _trimmed(entries)
 
 
@@ -153,11 +156,12 @@ def oblique(
         for k in range(n_chosen):
             if direction[k] != 0.0:
                 end = _write(entries, end, chosen[k], table.X[origin, chosen[k]], direction[k])
-        _finish(entries, m, end, True, origin, table.cost)
+        entries.ramp[m] = True
+        _finish(entries, m, end, origin, table.cost)
     return _trimmed(entries)
 
 
-@compiled
+@inner
 def best_direction(quality: FloatArray, sparsity: FloatArray, columns: IntArray) -> FloatArray:
     """Return the unit vector with the highest Q²/S among directions of some columns."""
     k = len(columns)
@@ -174,19 +178,19 @@ def best_direction(quality: FloatArray, sparsity: FloatArray, columns: IntArray)
     return best / length if length > 0.0 else best
 
 
-@compiled
+@inner
 def _below(random: np.random.Generator, n: int) -> int:
     """Draw a whole number below n; unlike `integers`, this takes hardly any time to compile."""
     return int(random.random() * n)
 
 
-@compiled
+@inner
 def _between(random: np.random.Generator, low: float, high: float) -> float:
     """Draw a number between two others."""
     return low + (high - low) * random.random()
 
 
-@compiled
+@inner
 def _size(random: np.random.Generator) -> int:
     """Draw the number of features of a fresh function."""
     draw, k = random.random(), 0
@@ -196,14 +200,14 @@ def _size(random: np.random.Generator) -> int:
     return _SIZES[k]
 
 
-@compiled
+@inner
 def _column(random: np.random.Generator, table: Table, feature: int) -> int:
     """Draw a column of a feature."""
     first = table.first[feature]
     return int(table.column[first + _below(random, table.first[feature + 1] - first)])
 
 
-@compiled
+@inner
 def _largest(entries: Entries) -> int:
     """Return the largest number of features of a function."""
     largest = 0
@@ -212,7 +216,7 @@ def _largest(entries: Entries) -> int:
     return largest
 
 
-@compiled
+@inner
 def _new_entries(count: int, size: int) -> Entries:
     """Return memory for functions of up to `size` features."""
     return Entries(
@@ -226,24 +230,24 @@ def _new_entries(count: int, size: int) -> Entries:
     )
 
 
-@compiled
+@inner
 def _write(entries: Entries, k: int, column: int, centre: float, theta: float) -> int:
     """Write entry k, and return the number of the next one."""
     entries.column[k], entries.centre[k], entries.metric[k] = column, centre, theta
     return k + 1
 
 
-@compiled
-def _finish(entries: Entries, m: int, end: int, ramp: bool, origin: int, costs: FloatArray) -> None:
-    """Write what belongs to function m as a whole; its entries are written."""
-    entries.first[m + 1], entries.ramp[m], entries.origin[m] = end, ramp, origin
+@inner
+def _finish(entries: Entries, m: int, end: int, origin: int, costs: FloatArray) -> None:
+    """Write what belongs to function m as a whole; its entries and `ramp` are written."""
+    entries.first[m + 1], entries.origin[m] = end, origin
     cost = 1.0
     for k in range(entries.first[m], end):
         cost += costs[entries.column[k]]
     entries.cost[m] = cost
 
 
-@compiled
+@inner
 def _trimmed(entries: Entries) -> Entries:
     """Return the entries without unused memory."""
     n = entries.first[-1]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isbor._core.compiled import compiled, compiled_sums
+from isbor._core.compiled import compiled_sums, inlined, inner, inner_sums
 from isbor._core.compiled_maths import exp_single
 from isbor._core.types import BoolArray, IntArray, SingleArray
 from isbor.inference.compiled_expansion import likelihood_terms
@@ -56,7 +56,7 @@ class Batches(NamedTuple):
     chosen: IntArray  # (steps, batch)
 
 
-@compiled_sums
+@inner_sums
 def _place(layout: Layout, vector: SingleArray, centre: SingleArray, metric: SingleArray) -> None:
     """Write the present centres and metrics of all entries."""
     n = len(layout.column)
@@ -71,7 +71,7 @@ def _place(layout: Layout, vector: SingleArray, centre: SingleArray, metric: Sin
                 centre[k] = layout.centre[k] + layout.moving[k] * vector[n + k]
 
 
-@compiled
+@inner
 def _likelihood(
     y: IntArray,
     share: SingleArray,
@@ -111,7 +111,7 @@ def _likelihood(
         by_threshold[k] = after if k == 0 else after * math.exp(thresholds[k])
 
 
-@compiled_sums
+@inlined
 def gradient(
     layout: Layout, vector: SingleArray, X: SingleArray, y: IntArray, share: SingleArray, by: SingleArray
 ) -> None:
@@ -184,7 +184,7 @@ def gradient(
             by[n + begin] = by_shift
 
 
-@compiled_sums
+@inner_sums
 def set_rates(layout: Layout, vector: SingleArray, rate: SingleArray) -> None:
     """Write the factors of the step length of scales and shifts, for the present weights."""
     n = len(layout.column)
