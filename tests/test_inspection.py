@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from isbor import ISBOR, inspection
+from isbor._core.parallel import Workers
 from isbor.data.rows import canonical_rows
 from isbor.data.warps import Preparation
 from isbor.inference.expansion import Expansion
@@ -37,7 +38,7 @@ def bumps(rows, gamma, which, seed):
 def relevance(latent, rows):
     """The relevance where each column is a feature."""
     d = rows.X.shape[1]
-    return feature_relevance(latent, rows, np.arange(d), d)
+    return feature_relevance(latent, rows, np.arange(d), d, Workers(1))
 
 
 def ramps(metric):
@@ -99,7 +100,9 @@ def test_columns_of_a_feature_are_exchanged_together():
     x, z = rng.normal(size=(2, 100))
     rows, _ = canonical_rows(np.column_stack([x, -x, z]), (x > 0).astype(int), np.ones(100))
     latent = hand_made(rows, ramps([[1e-4, 1e-4, 0.0], [0.0, 0.0, 1e-4]]), [1e4, 1e4])
-    assert_allclose(feature_relevance(latent, rows, np.array([0, 0, 1]), 2), [0.0, 1.0], atol=1e-12)
+    assert_allclose(
+        feature_relevance(latent, rows, np.array([0, 0, 1]), 2, Workers(1)), [0.0, 1.0], atol=1e-12
+    )
 
 
 def test_a_steep_step_that_is_not_high_matters_little():

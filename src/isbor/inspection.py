@@ -21,7 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from isbor._core.parallel import row_blocks
+from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.model.basis import bumps_and_ramps, monomials
@@ -39,7 +39,9 @@ _MIN_PAIRS = 20
 _FAR = 1e6
 
 
-def feature_relevance(model: Ensemble, rows: TrainingRows, feature: IntArray, n_features: int) -> FloatArray:
+def feature_relevance(
+    model: Ensemble, rows: TrainingRows, feature: IntArray, n_features: int, workers: Workers
+) -> FloatArray:
     """Return the relevance of each feature, (n_features,); all zero if the score is constant.
 
     `rows` are scaled. `feature` is the feature of each of their columns, in ascending order.
@@ -47,9 +49,7 @@ def feature_relevance(model: Ensemble, rows: TrainingRows, feature: IntArray, n_
     functions, weights = model.functions, model.coef
     ends = np.searchsorted(feature[model.preparation.source], np.arange(n_features + 1))
     columns = [slice(start, stop) for start, stop in pairwise(ends)]
-    users = [np.flatnonzero(functions.metric[:, own].any(axis=1)) for own in columns]
-
-    values_per_pair = sum(map(len, users))
+    values_per_pair = sum(int(functions.metric[:, own].any(axis=1).sum()) for own in columns)
     n_pairs = min(max(_MAX_VALUES // max(values_per_pair, 1), _MIN_PAIRS), _MAX_PAIRS)
     sample = rows.head(min(_MAX_ROWS, n_pairs))
     receiver, donor = _pairs(len(sample), n_pairs)
@@ -63,17 +63,22 @@ def feature_relevance(model: Ensemble, rows: TrainingRows, feature: IntArray, n_
     argument = coefficients @ powers
     height = weights[:, None] * bumps_and_ramps(argument.copy(), functions.ramp)
 
-    relevance = np.zeros(n_features)
-    for j, (own, used) in enumerate(zip(columns, users, strict=True)):
+    def effect(own: slice) -> float:
+        """Return the total effect of a feature, given its columns."""
+        used = np.flatnonzero(functions.metric[:, own].any(axis=1))
         if not (used.size and varying[own].any()):
-            continue
+            return 0.0
         part = curvature[used, own] @ squares[own] + slope[used, own] @ plain[own]
         rest = argument[used] - part
         before = height[used].sum(axis=0)
+        total = 0.0
         for block in row_blocks(len(receiver), len(used)):
             exchanged = rest.take(receiver[block], axis=1) + part.take(donor[block], axis=1)
             after = weights[used] @ bumps_and_ramps(exchanged, functions.ramp[used])
-            relevance[j] += pair_share[block] @ (after - before[receiver[block]]) ** 2
+            total += pair_share[block] @ (after - before[receiver[block]]) ** 2
+        return total
+
+    relevance = np.array([*workers.map(effect, columns)])
     total = relevance.sum()
     return relevance / total if total > 0 else relevance
 

@@ -1,3 +1,5 @@
+import threading
+
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
@@ -46,3 +48,28 @@ def test_blas_runs_on_one_thread_inside_and_as_before_outside():
             assert blas_threads() == {1}
         assert blas_threads() == {1}
     assert blas_threads() == before
+
+
+def test_the_last_task_gets_the_threads_of_those_that_ended():
+    second_has_begun, first_is_over = threading.Event(), threading.Event()
+
+    def idents(workers):
+        return set(workers.map(lambda _: threading.get_ident(), [slice(0, 1), slice(1, 2)]))
+
+    def first(workers):
+        assert second_has_begun.wait(60)
+        alone = idents(workers)
+        assert alone == {threading.get_ident()}  # the other thread has a task of its own
+        first_is_over.set()
+
+    def second(workers):
+        second_has_begun.set()
+        assert first_is_over.wait(60)
+        both = threading.Barrier(2, timeout=60)
+        while True:  # the end of a task is seen a moment later
+            if idents(workers) != {threading.get_ident()}:
+                return list(workers.map(lambda _: both.wait(), [slice(0, 1), slice(1, 2)]))
+
+    with Workers(2) as workers:
+        _, order = workers.side_by_side([first, second])
+    assert sorted(order) == [0, 1]  # the two blocks were there at the same time

@@ -92,9 +92,12 @@ class Workers:
 
     def __init__(self, n_jobs: int | None = None, max_time: float | None = None) -> None:
         self.n_threads = _all_cores() if n_jobs is None else int(effective_n_jobs(n_jobs))
+        self._n_pooled = self.n_threads  # also if most of them have other tasks now
         self._stack = ExitStack()
         self._pool: ThreadPoolExecutor | None = None
         self._stops: tuple[threading.Event, ...] = ()
+        self._beside: Sequence[Future[Any]] = ()  # tasks that run beside this one, itself included
+        self._n_enough = 0  # tasks that have to end before others share their threads
         self._end = math.inf if max_time is None else time.monotonic() + max_time
         self._was_late = threading.Event()
 
@@ -145,10 +148,10 @@ class Workers:
     def map(self, function: Callable[[slice], T], blocks: list[slice]) -> Iterator[T]:
         """Yield `function(block)` in the order of the blocks, computed a few blocks in advance."""
         self.check()
-        if self._pool is None or len(blocks) < 2:
+        if self._pool is None or len(blocks) < 2 or self._is_one_of_many():
             yield from map(function, blocks)
             return
-        ahead = self.n_threads
+        ahead = self._n_pooled
         pending: deque[Future[T]] = deque()
         for block in blocks:
             pending.append(self._pool.submit(function, block))
@@ -157,21 +160,27 @@ class Workers:
         while pending:
             yield pending.popleft().result()
 
+    def _is_one_of_many(self) -> bool:
+        """Return whether other tasks need all threads."""
+        return sum(task.done() for task in self._beside) < self._n_enough
+
     def side_by_side(self, tasks: Sequence[Callable[["Workers"], T]]) -> list[T]:
         """Return the results of independent tasks, which run at the same time on the threads there are.
 
-        Each task gets workers of its own: one thread, or all of them if there are more threads than tasks. If
-        a task fails, the others end when they next use their workers.
+        Each task gets workers of its own: one thread, or all of them if there are more threads than tasks.
+        The last ones that run share the threads of those that have ended. If a task fails, the others end
+        when they next use their workers.
         """
         if self.n_threads == 1 or len(tasks) < 2:
             return [task(self) for task in tasks]
         stop = threading.Event()
         part = copy(self)
         part._stops = (*self._stops, stop)
+        futures: list[Future[T]] = []
         if self.n_threads <= len(tasks):
-            part.n_threads, part._pool = 1, None
+            part.n_threads, part._beside, part._n_enough = 1, futures, len(tasks) - self.n_threads + 1
         with ThreadPoolExecutor(min(self.n_threads, len(tasks))) as pool:
-            futures = [pool.submit(task, part) for task in tasks]
+            futures.extend(pool.submit(task, part) for task in tasks)
             try:
                 wait(futures, return_when=FIRST_EXCEPTION)
                 failed = [future for future in futures if future.done() and future.exception()]

@@ -101,7 +101,9 @@ class SparseClassifier(LatentClassifier):
         self.n_relevance_ = len(functions)
         self.gamma_ = result.gamma
         self.feature_scale_ = training.scaling.spread
-        self.feature_relevance_ = feature_relevance(model, rows, training.feature, self.n_features_in_)
+        self.feature_relevance_ = feature_relevance(
+            model, rows, training.feature, self.n_features_in_, workers
+        )
         self.log_evidence_ = model.log_evidence
         self.n_iter_ = result.n_passes
         self.trace_ = result.steps

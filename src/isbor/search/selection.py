@@ -46,7 +46,6 @@ _MAX_MIXED_COLUMNS = 1000  # with more, the family "mixed" is not tried
 # Limits on the difference between two validation log scores, in standard errors:
 _CLEARLY_WORSE = 0.5  # a larger difference is not ignored
 _GIVEN_UP = 4.0  # a family with a larger deficit after a fold is dropped
-_BEHIND = 1.0  # a family with a larger deficit on a small sample is not tried on a larger one
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +158,20 @@ class _Comparison:
         return {chosen: found[chosen] + more.get(chosen, []) for chosen in found}, width
 
     def race(self, families: Sequence[Family]) -> tuple["_Found", float | None]:
-        """Evaluate families that are fitted to a small sample, then what remains on a larger one."""
+        """Evaluate families that are fitted to a small sample, and on a larger one if that does not decide.
+
+        More rows are of most use to the most adaptive family, so it decides if that one is not clearly worse.
+        """
         found: _Found = {}
         width = None
         for n_rows in _COMPARED_ROWS:
-            if found and (len(families) == 1 or self.workers.is_late()):
+            if found and self.workers.is_late():
                 break
             part = _Part.of(self.training, *_one_part(self.training.rows, n_rows))
             found, width = self._evaluate([part], families, 1, None)
-            # More rows are of most use to the most adaptive family.
-            families = [*_remaining(families[:-1], found, _BEHIND), families[-1]]
+            deficit, error = _compare(found[_best(found)], found[families[-1],])
+            if deficit <= _CLEARLY_WORSE * error:
+                break
         return found, width
 
     def _evaluate(
