@@ -79,7 +79,7 @@ def test_it_agrees_with_scores_computed_anew(family, monkeypatch):
         lambda *arguments: called.append(arguments) or feature_relevance(*arguments),
     )
     found = ISBOR(**family).fit(*shop(90)).feature_relevance_
-    ((latent, rows, feature, _),) = called
+    ((latent, rows, feature, *_),) = called
     assert_allclose(found, all_pairs(latent, rows, feature), rtol=1e-6, atol=1e-12)
     assert_allclose(found.sum(), 1.0)
     assert found[2] == 0.0  # the constant
