@@ -34,10 +34,17 @@ from isbor.inference.mode import Mode, find_mode, posterior_covariance
 from isbor.model.basis import Functions
 from isbor.model.likelihood import edges
 
-__all__ = ["MAX_LOG_SCALE", "expand_noise", "fit_noise", "noise_scale_of", "noise_scale_at_rows"]
+__all__ = [
+    "FIRST_PRECISION",
+    "MAX_LOG_SCALE",
+    "expand_noise",
+    "fit_noise",
+    "noise_scale_of",
+    "noise_scale_at_rows",
+]
 
 MAX_LOG_SCALE = 3.0  # limit on |ln s|
-_FIRST_PRECISION = 30.0  # starting value of λ
+FIRST_PRECISION = 30.0  # starting value of λ
 _PRECISIONS = (3.0, 1e6)  # limits of λ
 _MAX_ROUNDS = 8
 
@@ -60,15 +67,22 @@ def noise_scale_at_rows(
 
 
 def fit_noise(
-    rows: TrainingRows, functions: Functions, columns: Columns, mode: Mode, workers: Workers
-) -> FloatArray:
-    """Return the weights u of the functions, whose values are `columns`, in the log noise scale."""
+    rows: TrainingRows,
+    functions: Functions,
+    columns: Columns,
+    mode: Mode,
+    workers: Workers,
+    precision: float = FIRST_PRECISION,
+) -> tuple[FloatArray, float]:
+    """Return the weights u of the functions, whose values are `columns`, in the log noise scale, and λ.
+
+    `precision` is a first guess of λ.
+    """
     weights = np.zeros(len(functions))
     if not len(functions):
-        return weights
+        return weights, precision
     reach = np.square(functions(rows.reference.X)).max(axis=0)
     height = np.where(functions.ramp, np.maximum(reach, 1e-6), 1.0)
-    precision = _FIRST_PRECISION
     nothing = np.zeros(0)
     last: Expansion | None = None
 
@@ -86,7 +100,7 @@ def fit_noise(
         before, precision = precision, float(np.clip(determined / max(size, 1e-12), *_PRECISIONS))
         if abs(np.log(precision / before)) < 0.1:
             break
-    return weights
+    return weights, precision
 
 
 def expand_noise(

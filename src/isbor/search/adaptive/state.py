@@ -10,7 +10,7 @@ from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import Columns, columns_of
-from isbor.inference.noise import fit_noise, noise_scale_at_rows
+from isbor.inference.noise import FIRST_PRECISION, fit_noise, noise_scale_at_rows
 from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions
 from isbor.search.recorder import Recorder
@@ -28,6 +28,7 @@ class State:
     rows: TrainingRows
     model: SparseModel
     noise_scale: FloatArray | None  # (n,) standard deviation of each row's noise; None means 1
+    noise_precision: float = FIRST_PRECISION  # prior precision of the weights of the log noise scale, λ
 
     @classmethod
     def of(cls, rows: TrainingRows, model: SparseModel, workers: Workers) -> "State":
@@ -70,8 +71,11 @@ class State:
         columns = columns_of(rows, model.functions, workers)
         sample = rows.head(_NOISE_ROWS)
         of_sample = columns if len(sample) == len(rows) else columns_of(sample, model.functions, workers)
-        noise_weights = fit_noise(sample, model.functions, of_sample, model.mode, workers)
+        noise_weights, precision = fit_noise(
+            sample, model.functions, of_sample, model.mode, workers, self.noise_precision
+        )
         after = State._refitted(rows, replace(model, noise_weights=noise_weights), columns, workers)
+        after = replace(after, noise_precision=precision)
         recorder.record_whole("noise", model, after.model, size_prior)
         return after
 
