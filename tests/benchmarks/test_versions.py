@@ -115,6 +115,25 @@ def test_what_is_still_to_fit():
     assert other.missing(problem, place, {**before, **now, **peer}) == list(other.models)
 
 
+def test_if_only_errors_are_compared_fits_of_the_base_serve_all_present_versions():
+    plan = replace(plan_of("bs"), timed=False)
+    before = made_up(plan, "bs", "before", (2.0, 4.0), (1.0, 1.2))
+    problem, place = plan.problems[0], (0, 0)
+    assert plan.missing(problem, place, before) == ["now"]
+    later = replace(plan, now="another source")
+    assert later.missing(problem, place, before) == ["now"]
+    now = made_up(later, "bs", "now", (1.0, 3.0), (0.9, 1.0))
+    assert later.missing(problem, place, {**before, **now}) == []
+    assert plan.missing(problem, place, {**before, **now}) == ["now"]
+    table = version_table(later, {**before, **now})
+    assert not {"before, s", "now, s", "now / before"} & set(table.header)
+    assert cells(table)["bs"] == [
+        *("100 × 1,000", "3.5 → 3.5", "2.2000 → 1.9000", "0.5500 → 0.4750", "1.1000 → 0.9500"),
+        "-0.1500 ± 0.0707",
+    ]
+    assert plan_of("bs").missing(problem, place, {**before, **now}) == ["before", "now"]  # no seconds
+
+
 def test_a_source_that_changes_during_a_run_is_noticed():
     plan = plan_of("bs")
     with pytest.raises(RuntimeError, match="source has changed since the start. Run again"):

@@ -7,8 +7,8 @@ log score is the mean log probability of the held-out labels.
 Up to 2,500 rows, three-fold cross-validation is used. Families make their errors on different rows, so
 averages of families are compared as well. Of all candidates whose score is not clearly worse than the best,
 the simplest is selected. With more rows, one part is held out, and the families are compared on a sample of
-the rest, first on a small one: simpler families that are behind there are not tried again. The most adaptive
-of these candidates is then selected, because it gains most from the full data.
+the rest, first on a small one, which decides unless the most adaptive family is clearly worse there. The most
+adaptive of these candidates is then selected, because it gains most from the full data.
 """
 
 from collections import ChainMap
