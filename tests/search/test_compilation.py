@@ -6,7 +6,8 @@ import sys
 CODE = """
 import gc
 from numba.core.dispatcher import Dispatcher
-from isbor.search.compilation import {function}
+from isbor.search.compilation import {function}, ensure_compiled
+ensure_compiled()
 {function}()
 functions = [f for f in gc.get_objects() if isinstance(f, Dispatcher)]
 print(*(f.py_func.__module__ + "." + f.py_func.__name__ for f in functions if f.stats.{count}))

@@ -132,6 +132,8 @@ def _compile_elsewhere(mark: Path) -> None:
     """Compile in other processes, and leave a mark. If that fails, this process compiles what it needs."""
     processes: list[subprocess.Popen[bytes]] = []
     try:
+        for other in mark.parent.glob("*.compiled"):  # of versions whose code is overwritten now
+            other.unlink(missing_ok=True)
         for function in (compile_modes, compile_proposals):
             processes.append(_start(function))
         if not any([process.wait() for process in processes]):
