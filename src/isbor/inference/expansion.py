@@ -56,8 +56,8 @@ class Columns(Protocol):
         """Return the values at a block of rows, (m, n), not to be changed."""
 
 
-# Up to this many values (128 MB) are stored while several passes need them.
-_MAX_KEPT_VALUES = 16_000_000
+# Up to this many values (64 MB) are stored while several passes need them.
+_MAX_KEPT_VALUES = 8_000_000
 # Up to this many values (8 MB) stay in the caches of a processor.
 _MAX_CACHED_VALUES = 1_000_000
 
