@@ -30,6 +30,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 # Sums may be made in any order, so that they are vectorised. Infinities and NaN are respected.
 _SUMS = {"reassoc", "contract", "arcp", "nsz"}
+# Where nothing is said about it (`fastmath`), a function takes over the arithmetic of the one that calls it.
 _jit: Any = njit  # its types know only some of the options
 
 
