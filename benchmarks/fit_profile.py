@@ -17,7 +17,7 @@ from benchmarks.report import number, print_machine, print_table
 from benchmarks.versions.problems import PROBLEMS
 from isbor import ISBOR
 from isbor._core.parallel import Workers
-from isbor.inference.compiled_expansion import Block, add_block, new_sums
+from isbor.inference.compiled_expansion import Block, add_block, likelihood_terms, new_sums
 from isbor.model.compiled_basis import function_values
 
 PARTS = {
@@ -64,6 +64,7 @@ def rates(m: int = 160, n: int = 2500, d: int = 8) -> list[list[str]]:
     values, y = random.normal(size=(m, n)), random.integers(0, 5, n)
     block, edge = Block(values, y, np.ones(n), np.ones(n)), np.array([-np.inf, -1, 0, 1, 2, np.inf])
     expansion = best(lambda: add_block(block, np.zeros(m), edge, m, new_sums(m + 4)))
+    likelihood = best(lambda: likelihood_terms(y, values[0], block.noise_scale, edge))
     general = best(lambda: values @ (2.0 * values).T)
     symmetric = best(lambda: values @ values.T)
     X, centres = random.normal(size=(n, d)), random.normal(size=(m, d))
@@ -76,6 +77,7 @@ def rates(m: int = 160, n: int = 2500, d: int = 8) -> list[list[str]]:
         ["general product (dgemm), GFLOP/s", number(flops / general, 0)],
         ["symmetric product (dsyrk), counted as a general one", number(flops / symmetric, 0)],
         ["an expansion, likelihood and all, counted alike", number(flops / expansion, 0)],
+        ["the likelihood of a row and its derivatives, ns", number(1e9 * likelihood / n, 0)],
         ["np.exp, ns", number(1e9 * exponential / (m * n), 2)],
         ["a function of two or three of eight columns, ns a value", number(1e9 * bumps / (m * n), 2)],
     ]
