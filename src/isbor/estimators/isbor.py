@@ -62,11 +62,12 @@ class ISBOR(SparseClassifier):
         adapt more to noise. Increase it for fewer functions.
     max_vectors : int or None, default=None
         Largest number of basis functions. None means no limit, but a "mixed" model with n_members="auto" has
-        at most 200. Set it to bound the time of predictions.
+        at most 200, or 400 with more than 1,500 rows (`effort` changes that). Set it to bound the time of
+        predictions.
     n_members : int or "auto", default="auto"
-        Number of searches that a "mixed" model averages. "auto" means two, or up to four (`effort` changes
-        that) if their functions are few: about 60 in total, or 200 with more than 1,500 rows. With
-        `max_vectors`, there are at most `max_vectors` / 8 members. More members take more time and reduce the
+        Number of searches that a "mixed" model averages. "auto" means four with more than 1,500 rows, else
+        two, or up to four if their functions are few, about 60 in total (`effort` changes that). With
+        `max_vectors`, there are two, or at most `max_vectors` / 8. More members take more time and reduce the
         variation between searches.
     noise : "varying" or "constant", default="varying"
         Whether the noise of a "mixed" model may vary between rows. If so, the logarithm of its standard

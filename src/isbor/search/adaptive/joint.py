@@ -202,6 +202,6 @@ def _trained(
 def _mean_squares(columns: Columns, n_rows: int, workers: Workers) -> FloatArray:
     """Return the mean square of each function over the rows."""
     blocks = row_blocks(n_rows, len(columns))
-    parts = workers.map(lambda block: np.square(columns(block)).sum(axis=1), blocks)
+    parts = workers.map(lambda block: np.einsum("mn,mn->m", columns(block), columns(block)), blocks)
     size: FloatArray = np.sum(list(parts), axis=0) / n_rows
     return size

@@ -43,14 +43,37 @@ class _Limits:
     few_functions: int
     first_rounds: int
     rounds: int
+    joint_functions: int  # of each member that is trained jointly
     joint_rounds: int
 
 
 _LIMITS: dict[Effort, _Limits] = {
-    "fast": _Limits(members=2, functions=100, few_functions=0, first_rounds=2, rounds=2, joint_rounds=3),
-    "default": _Limits(members=4, functions=200, few_functions=60, first_rounds=2, rounds=5, joint_rounds=8),
+    "fast": _Limits(
+        members=2,
+        functions=100,
+        few_functions=0,
+        first_rounds=2,
+        rounds=2,
+        joint_functions=50,
+        joint_rounds=3,
+    ),
+    "default": _Limits(
+        members=4,
+        functions=200,
+        few_functions=60,
+        first_rounds=2,
+        rounds=5,
+        joint_functions=100,
+        joint_rounds=8,
+    ),
     "thorough": _Limits(
-        members=8, functions=400, few_functions=400, first_rounds=5, rounds=5, joint_rounds=12
+        members=8,
+        functions=400,
+        few_functions=400,
+        first_rounds=5,
+        rounds=5,
+        joint_functions=100,
+        joint_rounds=12,
     ),
 }
 _PRELIMINARY_ROUNDS = 3  # of a joint search
@@ -68,25 +91,26 @@ def fit_mixed(
 ) -> SearchResult:
     """Fit several models by separate searches and average them; `simplest` is ignored."""
     rows, preparation = prepare(training.rows, training.scaling, ~training.encoding.categorical)
-    n_members = 2 if settings.n_members is None else settings.n_members
+    limits = _LIMITS[settings.effort]
+    jointly = len(rows) > _JOINT_ROWS
+    n_members = settings.n_members
+    if n_members is None:
+        n_members = limits.members if jointly and settings.has_automatic_size else 2
     if settings.max_vectors < np.inf:
         n_members = max(1, min(n_members, int(settings.max_vectors // _MIN_MEMBER_VECTORS)))
-    limits = _LIMITS[settings.effort]
-    max_vectors = limits.functions if settings.has_automatic_size else settings.max_vectors
-    each = max_vectors // n_members if max_vectors < np.inf else np.inf
-    may_grow = settings.has_automatic_size and not settings.preliminary
-    jointly = len(rows) > _JOINT_ROWS
+    each = settings.max_vectors // n_members if settings.max_vectors < np.inf else np.inf
+    if settings.has_automatic_size:
+        each = limits.joint_functions if jointly else limits.functions // n_members
+    may_grow = settings.has_automatic_size and not settings.preliminary and not jointly
     if jointly:
-        n_rounds = limits.joint_rounds
-        first_rounds = _PRELIMINARY_ROUNDS if settings.preliminary else n_rounds
+        first_rounds = n_rounds = _PRELIMINARY_ROUNDS if settings.preliminary else limits.joint_rounds
     else:
         n_rounds = limits.rounds
         first_rounds = limits.first_rounds if may_grow or settings.preliminary else n_rounds
     searches = _Searches(rows, training.feature[preparation.source], settings, stage, workers, callback)
     how = _How(jointly, first_rounds, each)
     found = searches.members(range(n_members), how)
-    max_functions = limits.functions if jointly else limits.few_functions
-    n_total = _committee_size(found, limits.members, max_functions) if may_grow else n_members
+    n_total = _committee_size(found, limits.members, limits.few_functions) if may_grow else n_members
     if n_total > n_members:
         left = limits.functions - sum(len(member.model) for member in found)
         others = replace(how, max_vectors=left // (n_total - n_members))
