@@ -365,6 +365,27 @@ class LatentClassifier(OrdinalClassifier):
         score = (moments[:, 0] - self._centre) / self._unit
         return (score, np.sqrt(moments[:, 1]) / self._unit) if return_std else score
 
+    def thresholds_at(self, X: ArrayLike) -> FloatArray:
+        """Return the thresholds at each row, on the scale of the score.
+
+        They are `thresholds_` for all rows, unless the model lets thresholds vary with the row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the same features as in `fit`.
+
+        Returns
+        -------
+        thresholds : ndarray of shape (n_samples, n_classes - 1)
+        """
+
+        def of_rows(latent: Latent) -> FloatArray:
+            shape = len(latent.mean), len(self._thresholds)
+            return np.broadcast_to(latent.thresholds(self._thresholds), shape)
+
+        return (self._map_rows(X, of_rows) - self._centre) / self._unit
+
     def noise_scale(self, X: ArrayLike) -> FloatArray:
         """Return the standard deviation of the noise at each row, on the scale of the score.
 

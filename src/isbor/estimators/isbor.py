@@ -16,6 +16,7 @@ from isbor.data.training import ClassWeight, TrainingSet
 from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer, number
 from isbor.estimators.sparse import SparseClassifier
+from isbor.model.cuts import Varying
 from isbor.search.families.catalogue import fit_families
 from isbor.search.result import Family, SearchResult
 from isbor.search.selection import Selection, select_families
@@ -208,6 +209,7 @@ class ISBOR(SparseClassifier):
         "max_vectors": integer(at_least=1) | NONE,
         "n_members": integer(at_least=1) | choice("auto"),
         "noise": choice("varying", "constant"),
+        "thresholds": choice("auto", "varying", "constant"),
         "solver": choice("gram", "sequential"),
         "n_candidates": integer(at_least=1) | choice("all"),
         "tol": POSITIVE,
@@ -233,6 +235,7 @@ class ISBOR(SparseClassifier):
         max_vectors: int | None = None,
         n_members: int | Literal["auto"] = "auto",
         noise: Literal["varying", "constant"] = "varying",
+        thresholds: Literal["auto", "varying", "constant"] = "auto",
         missing: Missing = "auto",
         classes: Sequence[Any] | LabelArray | None = None,
         class_weight: ClassWeight = None,
@@ -256,6 +259,7 @@ class ISBOR(SparseClassifier):
         self.max_vectors = max_vectors
         self.n_members = n_members
         self.noise = noise
+        self.thresholds = thresholds
         self.solver = solver
         self.n_candidates = n_candidates
         self.tol = tol
@@ -327,6 +331,12 @@ class ISBOR(SparseClassifier):
             return Selection(("rbf",), (), "set by solver='sequential'."), None
         return select_families(training, settings, workers, callback)
 
+    def _varying(self) -> Varying:
+        """Return what varies with the row besides the score."""
+        if self.noise == "constant":
+            return "nothing"
+        return "noise" if self.thresholds == "constant" else "thresholds"
+
     def _settings(self, seed: int) -> SearchSettings:
         return SearchSettings(
             gamma=None if self.gamma == "evidence" else float(self.gamma),
@@ -338,7 +348,7 @@ class ISBOR(SparseClassifier):
             max_iter=self.max_iter,
             max_vectors=np.inf if self.max_vectors is None else self.max_vectors,
             n_members=None if self.n_members == "auto" else int(self.n_members),
-            varying_noise=self.noise == "varying",
+            varying=self._varying(),
             effort=self.effort,
             seed=seed,
         )

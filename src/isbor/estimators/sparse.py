@@ -1,6 +1,7 @@
 """Base class of the sparse Bayesian estimators: fitted attributes and verbose output."""
 
 from abc import abstractmethod
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +15,7 @@ from isbor.data.training import TrainingSet
 from isbor.estimators.base import LatentClassifier, thresholds_of_all_levels
 from isbor.estimators.progress import Progress
 from isbor.inspection import feature_relevance
+from isbor.prediction.empty_classes import places_of_thresholds
 from isbor.prediction.ensemble import Ensemble
 from isbor.search.compilation import ensure_compiled
 from isbor.search.result import SearchResult
@@ -81,7 +83,10 @@ class SparseClassifier(LatentClassifier):
     def _set_fitted(self, training: TrainingSet, result: SearchResult, workers: Workers) -> None:
         """Set the fitted attributes."""
         model, rows = result.model, training.rows
+        n_levels = len(training.classes)
         thresholds = thresholds_of_all_levels(training, model, model.thresholds, workers)
+        if len(training.observed) < n_levels:
+            model = replace(model, threshold_places=places_of_thresholds(training.observed, n_levels))
         centre, variance = model.latent_moments(rows, workers)
         # If all scores are equal up to rounding, they are not divided by their standard deviation.
         unit = float(np.sqrt(variance)) if variance > _ROUNDING * (1.0 + centre**2) else 1.0

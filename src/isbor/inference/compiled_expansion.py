@@ -1,4 +1,4 @@
-"""The sums of one block of rows, compiled; `isbor.inference.expansion` and `noise` derive them.
+"""The sums of one block of rows, compiled; `isbor.inference.expansion` and `shape` derive them.
 
 Functions have the values φ, (m, n): the values of one function are contiguous, so loops over rows are
 vectorised. Each function adds its block to `Sums`, which start at zero.
@@ -12,15 +12,22 @@ import numpy as np
 from isbor._core.compiled import compiled, inner
 from isbor._core.compiled_blas import add_symmetric_product
 from isbor._core.types import FloatArray, IntArray
+from isbor.model.compiled_cuts import (
+    MAX_LOG_SCALE,
+    anchoring,
+    combined,
+    edges_of_rows,
+    shape_of_rows,
+    slopes_of_threshold,
+)
 from isbor.model.compiled_likelihood import Terms, new_terms, probit_terms
 
 __all__ = [
     "Block",
     "Sums",
     "add_block",
-    "add_noise_block",
+    "add_shape_block",
     "clear",
-    "combined",
     "latent_moments",
     "likelihood_terms",
     "new_sums",
@@ -37,6 +44,7 @@ class Block(NamedTuple):
     y: IntArray  # (n,)
     weight: FloatArray  # (n,)
     noise_scale: FloatArray  # (n,)
+    gap_factors: FloatArray  # (r-2, n), or (0, n) if all rows have the same thresholds
 
 
 class Sums(NamedTuple):
@@ -73,27 +81,16 @@ def latent_moments(totals: FloatArray) -> tuple[float, float]:
 
 
 @inner
-def combined(weights: FloatArray, values: FloatArray) -> FloatArray:
-    """Return Σ_m w_m φ_m at each row."""
-    total = np.zeros(values.shape[1])
-    for m in range(len(weights)):
-        phi, w = values[m], weights[m]
-        if w != 0.0:
-            for i in range(len(total)):
-                total[i] += w * phi[i]
-    return total
-
-
-@inner
 def likelihood_terms(
-    y: IntArray, score: FloatArray, noise_scale: FloatArray, edge: FloatArray
+    y: IntArray, score: FloatArray, noise_scale: FloatArray, gap_factors: FloatArray, edge: FloatArray
 ) -> tuple[FloatArray, FloatArray, Terms]:
     """Return z1 and z2 of each row, and the terms of its likelihood; all in units of its noise scale."""
     n = len(y)
     z1, z2, gap, terms = np.empty(n), np.empty(n), np.empty(n), new_terms(n)
+    low, high, width = edges_of_rows(y, edge, gap_factors)
     for i in range(n):
-        low, high, unit = edge[y[i]], edge[y[i] + 1], 1.0 / noise_scale[i]
-        z1[i], z2[i], gap[i] = (high - score[i]) * unit, (low - score[i]) * unit, (high - low) * unit
+        unit = 1.0 / noise_scale[i]
+        z1[i], z2[i], gap[i] = (high[i] - score[i]) * unit, (low[i] - score[i]) * unit, width[i] * unit
     probit_terms(z1, z2, gap, terms)
     return z1, z2, terms
 
@@ -139,7 +136,9 @@ def add_block(block: Block, weights: FloatArray, edge: FloatArray, n_first: int,
     curvature = np.empty(n)
     mixed = np.zeros((t + 1, n))  # the slope in f, then the mixed derivatives in f and each threshold
     totals, gradient, precision = sums
-    _, _, at = likelihood_terms(block.y, f, block.noise_scale, edge)
+    _, _, at = likelihood_terms(block.y, f, block.noise_scale, block.gap_factors, edge)
+    vary = len(block.gap_factors) > 0
+    sigma, high, low = anchoring(t), np.zeros(t), np.zeros(t)
     for i in range(n):
         k, v, s = block.y[i], block.weight[i], block.noise_scale[i]
         g1, g2 = at.upper[i], at.lower[i]
@@ -152,6 +151,20 @@ def add_block(block: Block, weights: FloatArray, edge: FloatArray, n_first: int,
         tie = per_square * g1 * g2
         curvature[i] = c1 + c2
         mixed[0, i] = v * at.mean[i] / s
+        if vary:
+            # Derivatives of the edges in all thresholds; where there is no edge, c and g are zero.
+            slopes_of_threshold(min(k, t - 1), sigma, block.gap_factors, i, high)
+            slopes_of_threshold(max(k - 1, 0), sigma, block.gap_factors, i, low)
+            for j in range(t):
+                mixed[j + 1, i] = -(c1 * high[j] + c2 * low[j])
+                gradient[m_all + j] += v * (g1 * high[j] - g2 * low[j]) / s
+                for h in range(t):
+                    precision[m_all + j, m_all + h] += (
+                        c1 * high[j] * high[h]
+                        + c2 * low[j] * low[h]
+                        + tie * (high[j] - low[j]) * (high[h] - low[h])
+                    )
+            continue
         # Threshold j, of 0 … t-1, is the upper edge of class j and the lower edge of class j + 1.
         if k > 0:
             j = m_all + k - 1
@@ -177,33 +190,50 @@ def add_block(block: Block, weights: FloatArray, edge: FloatArray, n_first: int,
 
 
 @compiled
-def add_noise_block(
+def add_shape_block(
     block: Block,
     weights: FloatArray,
     edge: FloatArray,
-    noise_weights: FloatArray,
-    max_log_scale: float,
+    shape_weights: FloatArray,
+    patterns: FloatArray,
+    q: int,
     sums: Sums,
 ) -> None:
-    """Add the expansion in the weights of the log noise scale; the noise scale of the block is not used."""
+    """Add the expansion in the weights of the shape's sum q; the shape of the block itself is not used."""
     n = block.values.shape[1]
     t = len(edge) - 2
-    f, log_scale = combined(weights, block.values), combined(noise_weights, block.values)
-    curvature, slope, scale = np.empty(n), np.empty((1, n)), np.empty(n)
-    for i in range(n):
-        scale[i] = math.exp(min(max(log_scale[i], -max_log_scale), max_log_scale))
+    f, predictors = combined(weights, block.values), np.empty((len(shape_weights), n))
+    for k in range(len(shape_weights)):
+        total = combined(shape_weights[k], block.values)
+        for i in range(n):
+            predictors[k, i] = total[i]
+    scale, gaps = shape_of_rows(predictors, patterns)
+    curvature, slope, sigma = np.empty(n), np.empty((1, n)), anchoring(t)
     totals, gradient, precision = sums
-    z1, z2, at = likelihood_terms(block.y, f, scale, edge)
+    z1, z2, at = likelihood_terms(block.y, f, scale, gaps, edge)
     for i in range(n):
         k, v = block.y[i], block.weight[i]
-        # Zero instead of infinity if there is no threshold: g is zero there.
-        high, low = (z1[i] if k < t else 0.0), (z2[i] if k > 0 else 0.0)
-        above, below = high * at.upper[i], low * at.lower[i]
-        by_scale = below - above
-        bend = by_scale * by_scale - above * (1.0 - high * high) + below * (1.0 - low * low)
-        moving = v if abs(log_scale[i]) < max_log_scale else 0.0
+        # First and second derivatives of z1 and z2; zero if there is no threshold, where g is zero.
+        by1, by2, bend1, bend2 = 0.0, 0.0, 0.0, 0.0
+        if q == 0:
+            bend1, bend2 = (z1[i] if k < t else 0.0), (z2[i] if k > 0 else 0.0)
+            by1, by2 = -bend1, -bend2
+        else:
+            for g in range(t - 1):
+                c = patterns[q - 1, g]
+                change = c * (edge[g + 2] - edge[g + 1]) * gaps[g, i] / scale[i]
+                if k < t:
+                    by1 += sigma[k, g] * change
+                    bend1 += sigma[k, g] * change * c
+                if k > 0:
+                    by2 += sigma[k - 1, g] * change
+                    bend2 += sigma[k - 1, g] * change * c
+        g1, g2 = at.upper[i], at.lower[i]
+        bend = at.upper_curvature[i] * by1 * by1 + at.lower_curvature[i] * by2 * by2
+        bend += g1 * g2 * (by1 - by2) * (by1 - by2) - g1 * bend1 + g2 * bend2
+        moving = v if abs(predictors[q, i]) < MAX_LOG_SCALE else 0.0
         totals[0] += v * at.log_p[i]
-        slope[0, i] = moving * by_scale
+        slope[0, i] = moving * (g1 * by1 - g2 * by2)
         curvature[i] = moving * max(bend, 0.0)
     _add_gram(block.values, curvature, len(block.values), precision)
     products = np.dot(slope, block.values.T)

@@ -32,7 +32,8 @@ derivatives -∂²ln p/∂f∂b,
 
 The gradients in centres and metrics follow by the chain rule, with one matrix product (the arguments are
 linear in (x², x, 1)). The prior precision β of the thresholds and the offsets of the functions are held
-fixed. All terms are sums over rows, computed in two passes. The first keeps Σ_ww φ for the second.
+fixed, and all rows have the same thresholds. All terms are sums over rows, computed in two passes. The first
+keeps Σ_ww φ for the second.
 """
 
 from typing import NamedTuple
@@ -41,9 +42,10 @@ import numpy as np
 
 from isbor._core.compiled import inlined, inner
 from isbor._core.types import BoolArray, FloatArray
-from isbor.inference.compiled_expansion import Block, Sums, combined, likelihood_terms
+from isbor.inference.compiled_expansion import Block, Sums, likelihood_terms
 from isbor.inference.compiled_mode import posterior_covariance
 from isbor.model.compiled_basis import parameter_gradient
+from isbor.model.compiled_cuts import combined
 from isbor.model.compiled_likelihood import Terms
 
 __all__ = ["evidence_gradient"]
@@ -107,7 +109,7 @@ def _trace_slopes(
             variance[i] += spread[m, i] * block.values[m, i]
     slope, upper, lower, by_trace = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     between = covariances.between
-    z1, z2, at = likelihood_terms(block.y, f, block.noise_scale, edge)
+    z1, z2, at = likelihood_terms(block.y, f, block.noise_scale, block.gap_factors, edge)
     for i in range(n):
         k, v, s = block.y[i], block.weight[i], block.noise_scale[i]
         v1 = variance[i] - 2.0 * towards[k + 1, i] + between[k + 1, k + 1]

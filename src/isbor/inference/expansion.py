@@ -20,6 +20,7 @@ from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.compiled_expansion import Block, Sums, add_block, latent_moments, new_sums
+from isbor.model.cuts import RowShape
 from isbor.model.likelihood import edges
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Columns",
     "Expansion",
     "Later",
+    "block_of",
     "columns_of",
     "expand",
     "expand_partly",
@@ -124,23 +126,29 @@ class Expansion:
         return 1.0 / (1.0 + self.latent_variance)
 
 
+def block_of(values: FloatArray, rows: TrainingRows, block: slice, shape: RowShape | None) -> Block:
+    """Return a block of rows for compiled functions, with the values of the functions, (m, n)."""
+    y = rows.y[block]
+    of_block = RowShape.constant(len(y)) if shape is None else shape[block]
+    return Block(values, y, rows.weight[block], of_block.noise_scale, of_block.gap_factors)
+
+
 def expand(
     rows: TrainingRows,
     columns: Columns,
     weights: FloatArray,
     thresholds: FloatArray,
     workers: Workers,
-    noise_scale: FloatArray | None = None,
+    shape: RowShape | None = None,
 ) -> Expansion:
     """Expand the log likelihood of the rows around (weights, thresholds).
 
-    `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
+    `shape` is the noise and the factors of the gaps of each row; None means noise 1 and factors 1.
     """
     edge = edges(thresholds)
-    scale = np.ones(len(rows)) if noise_scale is None else noise_scale
 
     def add(block: slice, sums: Sums) -> None:
-        part = Block(columns(block), rows.y[block], rows.weight[block], scale[block])
+        part = block_of(columns(block), rows, block, shape)
         add_block(part, weights, edge, len(columns), sums)
 
     sums = summed(add, rows, len(columns), len(columns) + len(thresholds), workers)
@@ -163,7 +171,7 @@ def expand_partly(
     weights: FloatArray,
     thresholds: FloatArray,
     workers: Workers,
-    noise_scale: FloatArray | None = None,
+    shape: RowShape | None = None,
 ) -> Expansion:
     """Expand like `expand`, but compute inner products with the first functions only, if rows are few.
 
@@ -172,14 +180,13 @@ def expand_partly(
     """
     n = len(basis)
     if n == n_first or n * len(rows) > _MAX_CACHED_VALUES:
-        return expand(rows, streamed(rows, basis), weights, thresholds, workers, noise_scale)
+        return expand(rows, streamed(rows, basis), weights, thresholds, workers, shape)
     edge = edges(thresholds)
-    scale = np.ones(len(rows)) if noise_scale is None else noise_scale
     values, curvature = np.empty((n, len(rows))), np.empty(len(rows))
 
     def add(block: slice, sums: Sums) -> None:
         of_block = np.ascontiguousarray(basis(rows.X[block]).T)
-        part = Block(of_block, rows.y[block], rows.weight[block], scale[block])
+        part = block_of(of_block, rows, block, shape)
         values[:, block], curvature[block] = of_block, add_block(part, weights, edge, n_first, sums)
 
     sums = summed(add, rows, n, n + len(thresholds), workers)

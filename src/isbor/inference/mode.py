@@ -33,7 +33,6 @@ from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.inference import compiled_mode
-from isbor.inference.compiled_expansion import Block
 from isbor.inference.compiled_mode import (
     ACCEPTED,
     DONE,
@@ -48,7 +47,8 @@ from isbor.inference.compiled_mode import (
     new_search,
     next_trial,
 )
-from isbor.inference.expansion import Columns, Expansion, expand, expansion_at
+from isbor.inference.expansion import Columns, Expansion, block_of, expand, expansion_at
+from isbor.model.cuts import RowShape
 
 __all__ = [
     "Mode",
@@ -132,29 +132,28 @@ def find_mode_at_rows(
     weights: FloatArray,
     thresholds: FloatArray,
     workers: Workers,
-    noise_scale: FloatArray | None = None,
+    shape: RowShape | None = None,
     *,
     held_precision: float | None = None,
     tol: float = 1e-8,
 ) -> Mode:
     """Find the mode for functions with the values `columns` at the rows; in one go, if these are one block.
 
-    `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1. `held_precision` is β,
-    if it is held fixed.
+    `shape` is the noise and the factors of the gaps of each row; None means noise 1 and factors 1.
+    `held_precision` is β, if it is held fixed.
     """
     m = len(alpha)
     blocks = row_blocks(len(rows), m)
     if len(blocks) > 1:
 
         def expand_at(w: FloatArray, b: FloatArray) -> Expansion:
-            here = expand(rows, columns, w, b, workers, noise_scale)
+            here = expand(rows, columns, w, b, workers, shape)
             return replace(here, held_precision=held_precision)
 
         return find_mode(expand_at, alpha, weights, thresholds, tol=tol)
 
     workers.check()
-    scale = np.ones(len(rows)) if noise_scale is None else noise_scale
-    block = Block(columns(blocks[0]), rows.y, rows.weight, scale)
+    block = block_of(columns(blocks[0]), rows, blocks[0], shape)
     held = np.nan if held_precision is None else held_precision
     theta, sums, resolved = mode_of_block(block, alpha, weights, thresholds, held, tol)
     if not resolved:

@@ -20,8 +20,8 @@ from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import Columns, columns_of
 from isbor.inference.mode import Mode, find_mode_at_rows, log_evidence
-from isbor.inference.noise import noise_scale_of
 from isbor.model.basis import Functions
+from isbor.model.cuts import RowShape, row_thresholds
 from isbor.model.latent import Latent
 
 __all__ = ["SparseModel", "fit_weights"]
@@ -35,14 +35,20 @@ class SparseModel:
     mode: Mode
     log_evidence: float
     n_rows: int  # distinct rows to which the model was fitted
-    noise_weights: FloatArray | None = None  # (m,) of the functions in the log noise scale, if it varies
+    shape_weights: FloatArray | None = None  # (K, m) of the functions in the shape of the response
+    shape_worth: FloatArray | None = None  # (m,) nats that each function is worth to the shape, if it counts
 
     def __len__(self) -> int:
         return len(self.functions)
 
     def objective(self, size_prior: float) -> float:
-        """Return the log evidence minus the size-prior penalty of all functions."""
-        return self.log_evidence - size_prior * float(self.functions.cost.sum())
+        """Return the log evidence minus the penalties of all functions."""
+        return self.log_evidence - float(self.penalties(size_prior).sum())
+
+    def penalties(self, size_prior: float) -> FloatArray:
+        """Return the size-prior penalty of each function, less what it is worth to the shape."""
+        penalty = size_prior * self.functions.cost
+        return penalty if self.shape_worth is None else penalty - self.shape_worth
 
     @cached_property
     def whitening(self) -> FloatArray:
@@ -55,9 +61,18 @@ class SparseModel:
         phi = self.functions(prepared)
         whitened = phi @ (scale * self.whitening).T
         variance: FloatArray = np.einsum("ij,ij->i", whitened, whitened)
-        weights = self.noise_weights
-        noise_scale = np.ones(len(phi)) if weights is None else noise_scale_of(phi, weights)
-        return Latent(phi @ (scale * self.mode.weights), variance, (scale * noise_scale) ** 2)
+        mean, shape = phi @ (scale * self.mode.weights), self._shape(phi)
+        noise_variance = (scale * shape.noise_scale) ** 2
+        offsets = None
+        if len(shape.gap_factors):
+            thresholds = scale * self.mode.thresholds
+            offsets = row_thresholds(thresholds, shape) - thresholds
+        return Latent(mean, variance, noise_variance, offsets=offsets)
+
+    def _shape(self, phi: FloatArray) -> RowShape:
+        if self.shape_weights is None:
+            return RowShape.constant(len(phi))
+        return RowShape.of(np.ascontiguousarray(phi.T), self.shape_weights, len(self.mode.thresholds))
 
 
 def fit_weights(
@@ -67,16 +82,17 @@ def fit_weights(
     weights: FloatArray,
     thresholds: FloatArray,
     workers: Workers,
-    noise_scale: FloatArray | None = None,
+    shape: RowShape | None = None,
     *,
     columns: Columns | None = None,
     tol: float = 1e-8,
 ) -> SparseModel:
     """Fit the weights of given functions with given prior precisions, from a starting point.
 
-    `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1. `columns` are the values
-    of the functions, if they are known, and `tol` is the Newton decrement at which the mode counts as found.
+    `shape` is the noise and the factors of the gaps of each row; None means noise 1 and factors 1. `columns`
+    are the values of the functions, if they are known, and `tol` is the Newton decrement at which the mode
+    counts as found.
     """
     columns = columns_of(rows, functions, workers) if columns is None else columns
-    mode = find_mode_at_rows(rows, columns, alpha, weights, thresholds, workers, noise_scale, tol=tol)
+    mode = find_mode_at_rows(rows, columns, alpha, weights, thresholds, workers, shape, tol=tol)
     return SparseModel(functions, mode, log_evidence(mode), len(rows))

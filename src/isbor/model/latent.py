@@ -18,6 +18,15 @@ class Latent:
     variance: FloatArray  # (n,)
     noise_variance: FloatArray  # (n,)
     lapse: float = 0.0  # share of labels assumed to be drawn at random, ε
+    offsets: FloatArray | None = None  # (n, r-1) thresholds of each row minus the common ones, if they vary
+
+    def thresholds(self, common: FloatArray) -> FloatArray:
+        """Return the thresholds of each row, (n, r-1) or (1, r-1), given the common ones."""
+        return common[None] if self.offsets is None else common + self.offsets
+
+    def edges(self, common: FloatArray) -> FloatArray:
+        """Return the thresholds of each row between -∞ and ∞, (n, r+1) or (1, r+1)."""
+        return np.pad(self.thresholds(common), ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
 
     @property
     def response_scale(self) -> FloatArray:

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from isbor._core.types import FloatArray, IntArray
 from isbor.model.latent import Latent
-from isbor.model.likelihood import edges
 from isbor.prediction.probabilities import class_probabilities
 
 __all__ = ["Loss", "decide", "margins"]
@@ -24,7 +23,7 @@ def decide(latent: Latent, thresholds: FloatArray, loss: Loss) -> IntArray:
     """Return the level with the smallest expected loss for each row; ties go to the lower level."""
     if isinstance(loss, str) and loss == "absolute":
         # b_{k-1} < f ≤ b_k: the number of thresholds strictly below.
-        return np.searchsorted(thresholds, latent.mean, side="left")
+        return np.asarray((latent.thresholds(thresholds) < latent.mean[:, None]).sum(axis=1), dtype=np.intp)
     levels = np.arange(len(thresholds) + 1)
     if isinstance(loss, str):
         costs = {"zero_one": levels[:, None] != levels, "quadratic": (levels[:, None] - levels) ** 2}
@@ -50,5 +49,5 @@ def margins(latent: Latent, thresholds: FloatArray) -> FloatArray:
 
     The unit is the standard deviation of the latent response.
     """
-    z = (latent.mean[:, None] - edges(thresholds)) / latent.response_scale[:, None]
+    z = (latent.mean[:, None] - latent.edges(thresholds)) / latent.response_scale[:, None]
     return np.minimum(z[:, :-1], -z[:, 1:])

@@ -5,7 +5,7 @@ from scipy.special import ndtri
 
 from isbor._core.types import FloatArray, IntArray
 
-__all__ = ["insert_empty_levels"]
+__all__ = ["insert_empty_levels", "places_of_thresholds"]
 
 
 def insert_empty_levels(
@@ -34,3 +34,11 @@ def insert_empty_levels(
         [max(np.max(mean - z * scale), thresholds[-1] - z)] for z in ndtri(p * np.arange(above, 0, -1))
     ]
     return np.concatenate(pieces)
+
+
+def places_of_thresholds(observed: IntArray, n_levels: int) -> IntArray:
+    """Return the number of the fitted threshold that each threshold of `insert_empty_levels` comes from."""
+    below, above = int(observed[0]), n_levels - 1 - int(observed[-1])
+    last = len(observed) - 2
+    between = np.repeat(np.arange(last + 1), np.diff(observed))
+    return np.concatenate([np.zeros(below, dtype=np.intp), between, np.full(above, last)])

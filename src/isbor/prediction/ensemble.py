@@ -22,7 +22,7 @@ from typing import Self
 import numpy as np
 
 from isbor._core.parallel import Workers, row_blocks
-from isbor._core.types import FloatArray
+from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.data.warps import Preparation
 from isbor.inference.sparse import SparseModel
@@ -42,6 +42,8 @@ class Ensemble:
     shares: tuple[float, ...]  # weights of the models in the average
     scales: tuple[float, ...]  # factors for the score, thresholds and noise of each model, before averaging
     lapse: float  # share of labels assumed to be drawn at random, ε
+    # (r-1,) of all thresholds, the fitted one with which each varies, if some classes have no training rows
+    threshold_places: IntArray | None = None
 
     @classmethod
     def of(cls, preparation: Preparation, models: Sequence[SparseModel], total_weight: float) -> Self:
@@ -141,7 +143,16 @@ class Ensemble:
         mean = shares @ means
         variance = shares @ (np.stack([part.variance for part in parts]) + (means - mean) ** 2)
         noise_variance = shares @ np.stack([part.noise_variance for part in parts])
-        return Latent(mean, variance, noise_variance, self.lapse)
+        return Latent(mean, variance, noise_variance, self.lapse, self._offsets(parts))
+
+    def _offsets(self, parts: Sequence[Latent]) -> FloatArray | None:
+        """Return the thresholds of each row minus the common ones, (n, r-1); None if they do not vary."""
+        pairs = zip(self.shares, parts, strict=True)
+        varying = [share * part.offsets for share, part in pairs if part.offsets is not None]
+        if not varying:
+            return None
+        offsets: FloatArray = np.sum(varying, axis=0)
+        return offsets if self.threshold_places is None else offsets[:, self.threshold_places]
 
     def _parts(self) -> list[tuple[SparseModel, float, float]]:
         """Return each model with its share and scale."""

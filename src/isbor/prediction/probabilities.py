@@ -19,7 +19,7 @@ from scipy.special import ndtr, ndtri
 
 from isbor._core.types import FloatArray
 from isbor.model.latent import Latent
-from isbor.model.likelihood import edges, ordinal_probit
+from isbor.model.likelihood import ordinal_probit
 
 __all__ = ["class_probabilities", "credible_intervals", "lapse_after", "log_class_probabilities"]
 
@@ -31,7 +31,7 @@ def lapse_after(total_weight: float) -> float:
 
 def class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArray:
     """Return P(y = k) for each row and level, shape (n, r)."""
-    z = (edges(thresholds) - latent.mean[:, None]) / latent.response_scale[:, None]
+    z = (latent.edges(thresholds) - latent.mean[:, None]) / latent.response_scale[:, None]
     # Above the mean, use the upper tails: the difference of two numbers near 1 would lose digits.
     right = z[:, :-1] > 0.0
     low = np.where(right, -z[:, 1:], z[:, :-1])
@@ -41,7 +41,7 @@ def class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArray:
 
 def log_class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArray:
     """Return ln P(y = k), accurate far into the tails, shape (n, r)."""
-    edge = edges(thresholds)
+    edge = latent.edges(thresholds).T
     log_p: FloatArray = np.stack(
         [
             ordinal_probit(latent.mean, low, high, scale=latent.response_scale).log_p
@@ -68,7 +68,7 @@ def credible_intervals(
     mean, spread, thresholds = (
         latent.mean[:, None] / unit,
         np.sqrt(latent.variance)[:, None] / unit,
-        thresholds / unit,
+        latent.thresholds(thresholds) / unit,
     )
     middle = 0.5 * (thresholds[:, 1:] + thresholds[:, :-1])
     half = 0.5 * np.diff(thresholds)

@@ -17,6 +17,7 @@ from isbor._core.types import BoolArray, FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import monomials
+from isbor.model.cuts import RowShape
 from isbor.search.compiled_ascent import Problem, climb
 
 __all__ = ["move_functions", "share_metric", "typical_widths"]
@@ -39,18 +40,18 @@ def move_functions(
     model: SparseModel,
     max_steps: int,
     workers: Workers,
-    noise_scale: FloatArray | None = None,
+    shape: RowShape | None = None,
 ) -> SparseModel:
     """Return the model with better centres, metrics and precisions, or the same model if none are found.
 
-    `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
+    `shape` is the noise of each row; None means 1. All rows must have the same thresholds.
     """
     used = model.functions.metric != 0.0
     n_used = int(np.count_nonzero(used))
     of_metric, of_centres = np.full(used.shape, -1), np.full(used.shape, -1)
     of_metric[used] = np.arange(n_used)
     of_centres[used] = n_used + np.arange(n_used)
-    return _climb(rows, model, of_metric, of_centres, max_steps, workers, _ROUGH, noise_scale)
+    return _climb(rows, model, of_metric, of_centres, max_steps, workers, _ROUGH, shape)
 
 
 def share_metric(
@@ -75,7 +76,7 @@ def _climb(
     max_steps: int,
     workers: Workers,
     mode_tol: float,
-    noise_scale: FloatArray | None = None,
+    shape: RowShape | None = None,
 ) -> SparseModel:
     """Maximise the log evidence in ln α and in the parameters of metric and centres, by their numbers."""
     n_parameters = int(max(of_metric.max(initial=-1), of_centres.max(initial=-1))) + 1
@@ -87,7 +88,7 @@ def _climb(
         monomials(rows.X),
         rows.y,
         rows.weight,
-        np.ones(len(rows)) if noise_scale is None else noise_scale,
+        np.ones(len(rows)) if shape is None else shape.noise_scale,
         functions.centres,
         functions.metric,
         functions.ramp,
@@ -104,7 +105,7 @@ def _climb(
     centres, metric, alpha = climb(problem, n_parameters + m, mode, max_steps)
     moved = replace(functions, centres=centres, metric=metric).centred_on(rows)
     try:
-        fitted = fit_weights(rows, moved, alpha, mode[:m], mode[m:], workers, noise_scale)
+        fitted = fit_weights(rows, moved, alpha, mode[:m], mode[m:], workers, shape)
     except UnresolvedError:
         return model
     return fitted if fitted.log_evidence > model.log_evidence else model

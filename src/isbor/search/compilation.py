@@ -25,9 +25,10 @@ from isbor.inference.compiled_mode import mode_of_block
 from isbor.inference.evidence import GramModel, best_move, make_moves, weight_posterior
 from isbor.inference.expansion import columns_of, expand
 from isbor.inference.mode import starting_thresholds
-from isbor.inference.noise import fit_noise
+from isbor.inference.shape import fit_shape, shape_at_rows
 from isbor.inference.sparse import fit_weights
 from isbor.model.basis import Functions
+from isbor.model.cuts import RowShape, row_thresholds
 from isbor.search.adaptive.compiled_gains import Fitted
 from isbor.search.adaptive.gains import Directions, Gains, best_candidates
 from isbor.search.adaptive.joint import JointSettings, search_jointly
@@ -77,7 +78,9 @@ def compile_modes() -> None:
         model = fit_weights(rows, functions, ones, np.zeros(4), thresholds, workers)
         columns = columns_of(rows, functions, workers)
         move_functions(rows, model, 1, workers)
-        fit_noise(rows, functions, columns, model.mode, workers)
+        shape = fit_shape(rows, functions, columns, model.mode, np.zeros((1, 4)), ones[:1], workers)
+        shape_at_rows(rows, columns, shape.weights, len(thresholds), workers)
+        row_thresholds(thresholds, RowShape(np.ones(1), np.ones((len(thresholds) - 1, 1))))
         expand(rows, columns, model.mode.weights, thresholds, workers)
         Gains.of(rows, model, workers)
 
@@ -95,7 +98,9 @@ def compile_proposals() -> None:
     oblique = proposals.oblique(4, Directions.of(gains))
     with Workers(1) as workers:
         best_candidates(known, oblique, gains, size_prior=2.0, keep=4, n_steps=1, workers=workers)
-    train_jointly(rows, Trainable(functions, np.zeros(4), thresholds, None), 1, 0.01, random)
+    train_jointly(
+        rows, Trainable(functions, np.zeros(4), thresholds, np.zeros((1, 4)), np.ones(1)), 1, 0.01, random
+    )
     model = GramModel(np.eye(4), np.ones(4), np.zeros(4))
     state = weight_posterior(model, np.arange(1), np.ones(1))
     best_move(state, model.floor)

@@ -82,7 +82,8 @@ def _evaluate(problem: Problem, p: FloatArray, mode: FloatArray, slope: FloatArr
     m_all, d = problem.centres.shape
     centres, metric, alpha = _place(problem, p)
     values = values_at(centres, metric, problem.ramp, problem.offset, problem.powers)
-    block = Block(values, problem.y, problem.weight, problem.noise_scale)
+    no_gaps = np.empty((0, len(problem.y)))
+    block = Block(values, problem.y, problem.weight, problem.noise_scale, no_gaps)
     theta, sums, resolved = mode_of_block(
         block, alpha, mode[:m_all], mode[m_all:], problem.beta, problem.mode_tol
     )

@@ -10,6 +10,7 @@ from isbor._core.trace import StopReason
 from isbor.data.rows import TrainingRows
 from isbor.inference.sparse import SparseModel
 from isbor.model.basis import RowDictionary
+from isbor.model.cuts import Varying
 from isbor.search.recorder import Recorder
 
 __all__ = ["Effort", "SearchSettings", "Solver", "SolverSettings"]
@@ -61,7 +62,7 @@ class SearchSettings:
     max_vectors: float  # infinite: no limit
     n_members: int | None  # None: chosen automatically
     seed: int
-    varying_noise: bool = True  # used by the family "mixed" only
+    varying: Varying = "thresholds"  # used by the family "mixed" only
     preliminary: bool = False  # a short search, because another fit follows
     effort: Effort = "default"
     first_gamma: float | None = None  # a guess of the width, near which it is chosen

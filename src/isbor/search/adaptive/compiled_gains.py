@@ -14,7 +14,8 @@ import numpy as np
 from isbor._core.compiled import compiled, compiled_sums, inlined, inner_sums
 from isbor._core.compiled_maths import exp_single, tanh_single
 from isbor._core.types import FloatArray, SingleArray
-from isbor.inference.compiled_expansion import Block, combined, likelihood_terms
+from isbor.inference.compiled_expansion import Block, likelihood_terms
+from isbor.model.compiled_cuts import anchoring, combined, slopes_of_threshold
 from isbor.search.adaptive.entries import Entries
 
 __all__ = ["CLIMBING", "TOGETHER", "Fitted", "climb", "fitted_at", "gains_of"]
@@ -66,7 +67,9 @@ def fitted_at(
     """
     m, n = block.values.shape
     t = len(edge) - 2
-    _, _, at = likelihood_terms(block.y, combined(weights, block.values), block.noise_scale, edge)
+    f = combined(weights, block.values)
+    _, _, at = likelihood_terms(block.y, f, block.noise_scale, block.gap_factors, edge)
+    vary, sigma, slopes = len(block.gap_factors) > 0, anchoring(t), np.zeros(t)
     towards = np.zeros((m + t, n))  # Bᵀ
     delta, curvature, share = (
         np.zeros(shape, np.float32),
@@ -78,10 +81,18 @@ def fitted_at(
         k, v, s = block.y[i], block.weight[i], block.noise_scale[i]
         per_square = v / (s * s)
         c1, c2 = per_square * at.upper_curvature[i], per_square * at.lower_curvature[i]
-        if k > 0:
+        if k > 0 and not vary:
             towards[m + k - 1, i] = -c2
-        if k < t:
+        if k < t and not vary:
             towards[m + k, i] = -c1
+        if k > 0 and vary:
+            slopes_of_threshold(k - 1, sigma, block.gap_factors, i, slopes)
+            for j in range(t):
+                towards[m + j, i] -= c2 * slopes[j]
+        if k < t and vary:
+            slopes_of_threshold(k, sigma, block.gap_factors, i, slopes)
+            for j in range(t):
+                towards[m + j, i] -= c1 * slopes[j]
         bend[i] = c1 + c2
         place = i // shape[1], i % shape[1]
         delta[place], curvature[place], share[place] = v * at.mean[i] / s, bend[i], v / total

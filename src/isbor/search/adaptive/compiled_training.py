@@ -5,8 +5,9 @@ computed from these alone, for all rows of a batch at once: inner loops run over
 single precision, and are vectorised by the compiler. The interpreter lock is released.
 
 All functions are stored one after the other: entry k, of `first[m]` ≤ k < `first[m + 1]`, is what function m
-has for feature `column[k]`. Parameters are one vector: scales λ and shifts τ of all entries, weights and
-noise weights of all functions, the first threshold and the logarithms of the gaps.
+has for feature `column[k]`. Parameters are one vector: scales λ and shifts τ of all entries, weights of all
+functions in the score and in each sum of the shape, the middle of the thresholds and the logarithms of the
+gaps.
 """
 
 import math
@@ -16,9 +17,9 @@ import numpy as np
 
 from isbor._core.compiled import compiled_sums, inlined, inner, inner_sums
 from isbor._core.compiled_maths import exp_single
-from isbor._core.types import BoolArray, IntArray, SingleArray
+from isbor._core.types import BoolArray, FloatArray, IntArray, SingleArray
 from isbor.inference.compiled_expansion import likelihood_terms
-from isbor.inference.noise import MAX_LOG_SCALE
+from isbor.model.compiled_cuts import MAX_LOG_SCALE, anchoring, shape_of_rows
 
 __all__ = ["Batches", "Layout", "gradient", "train"]
 
@@ -42,9 +43,11 @@ class Layout(NamedTuple):
     offset: SingleArray  # (m,) mean of each function over the rows
     deviation: SingleArray  # (m,) its standard deviation
     slope: SingleArray  # (m,) root mean square of its derivative in its argument
-    varying_noise: bool
+    n_sums: int  # sums of the shape, K: none, the noise, or the noise and patterns of gaps
+    patterns: FloatArray  # (K-1, r-2), c
     weight_decay: float  # precision of the weights' prior, per row
-    noise_decay: float  # the same for the noise weights
+    shape_decay: FloatArray  # (K,) the same for the weights of the shape, of functions of height 1
+    height: SingleArray  # (m,) height of each function in units of its standard deviation, squared
 
 
 class Batches(NamedTuple):
@@ -75,40 +78,66 @@ def _place(layout: Layout, vector: SingleArray, centre: SingleArray, metric: Sin
 def _likelihood(
     y: IntArray,
     share: SingleArray,
-    score: SingleArray,
-    log_scale: SingleArray,
+    sums: SingleArray,
     thresholds: SingleArray,
-    varying_noise: bool,
+    patterns: FloatArray,
     by_threshold: SingleArray,
 ) -> None:
-    """Replace scores and log scales by the gradients in them; write the gradient in the thresholds.
+    """Replace scores and sums of the shape, (1 + K, n), by the gradients in them.
 
+    The gradient in the middle of the thresholds and the logarithms of the gaps is written to `by_threshold`.
     Likelihoods of narrow intervals cancel, so they are in double precision.
     """
-    n, t = len(y), len(thresholds)
-    edge, by_edge = np.empty(t + 2), np.zeros(t + 2)
+    n, t, n_sums = len(y), len(thresholds), len(sums) - 1
+    sigma, gap = anchoring(t), np.empty(t)
+    edge, by_edge, by_gap = np.empty(t + 2), np.zeros(t + 2), np.zeros(t)
     edge[0], edge[-1] = -np.inf, np.inf
-    edge[1] = thresholds[0]
-    for k in range(1, t):
-        edge[k + 1] = edge[k] + math.exp(thresholds[k])
-    f, scale = np.empty(n), np.ones(n)
+    for g in range(t - 1):
+        gap[g] = math.exp(thresholds[g + 1])
+    for k in range(t):
+        edge[k + 1] = thresholds[0]
+        for g in range(t - 1):
+            edge[k + 1] += sigma[k, g] * gap[g]
+    f, predictors = np.empty(n), np.zeros((max(n_sums, 1), n))
     for i in range(n):
-        f[i] = score[i]
-        if varying_noise:
-            scale[i] = math.exp(min(max(float(log_scale[i]), -MAX_LOG_SCALE), MAX_LOG_SCALE))
-    z1, z2, at = likelihood_terms(y, f, scale, edge)
+        f[i] = sums[0, i]
+    for q in range(n_sums):
+        for i in range(n):
+            predictors[q, i] = sums[q + 1, i]
+    scale, factors = shape_of_rows(predictors, patterns)
+    z1, z2, at = likelihood_terms(y, f, scale, factors, edge)
     for i in range(n):
-        k, v = y[i], float(share[i])
-        score[i] = v * at.mean[i] / scale[i]
-        by_edge[k] -= v * at.lower[i] / scale[i]
-        by_edge[k + 1] += v * at.upper[i] / scale[i]
-        # Zero instead of infinity if there is no threshold.
-        by_scale = (z2[i] * at.lower[i] if k > 0 else 0.0) - (z1[i] * at.upper[i] if k < t else 0.0)
-        log_scale[i] = v * by_scale if abs(log_scale[i]) < MAX_LOG_SCALE else 0.0
-    after = 0.0
-    for k in range(t - 1, -1, -1):  # a gap moves all thresholds above it
-        after += by_edge[k + 1]
-        by_threshold[k] = after if k == 0 else after * math.exp(thresholds[k])
+        k, v = y[i], float(share[i]) / scale[i]
+        up, down = v * at.upper[i], v * at.lower[i]
+        sums[0, i] = v * at.mean[i]
+        by_edge[k] -= down
+        by_edge[k + 1] += up
+        if n_sums > 0:
+            # Zero instead of infinity if there is no threshold.
+            by_scale = (z2[i] * at.lower[i] if k > 0 else 0.0) - (z1[i] * at.upper[i] if k < t else 0.0)
+            sums[1, i] = share[i] * by_scale if abs(predictors[0, i]) < MAX_LOG_SCALE else 0.0
+        if len(patterns) > 0:
+            for q in range(len(patterns)):
+                sums[q + 2, i] = 0.0
+            for g in range(t - 1):
+                by = 0.0
+                if k < t:
+                    by += up * sigma[k, g]
+                if k > 0:
+                    by -= down * sigma[k - 1, g]
+                by *= gap[g] * factors[g, i]
+                by_gap[g] += by
+                for q in range(len(patterns)):
+                    if abs(predictors[q + 1, i]) < MAX_LOG_SCALE:
+                        sums[q + 2, i] += by * patterns[q, g]
+    by_threshold[0] = 0.0
+    for k in range(t):
+        by_threshold[0] += by_edge[k + 1]
+    for g in range(t - 1):
+        if len(patterns) == 0:
+            for k in range(t):
+                by_gap[g] += gap[g] * sigma[k, g] * by_edge[k + 1]
+        by_threshold[g + 1] = by_gap[g]
 
 
 @inlined
@@ -119,9 +148,9 @@ def gradient(
     n, m_all, size = len(layout.column), len(layout.ramp), len(y)
     centre, metric = np.empty(n, np.float32), np.empty(n, np.float32)
     _place(layout, vector, centre, metric)
-    weights, noise_weights = vector[2 * n : 2 * n + m_all], vector[2 * n + m_all : 2 * n + 2 * m_all]
+    n_sums, after = 1 + layout.n_sums, 2 * n + (1 + layout.n_sums) * m_all
     values = np.empty((m_all, size), np.float32)
-    score, log_scale = np.zeros(size, np.float32), np.zeros(size, np.float32)
+    sums = np.zeros((n_sums, size), np.float32)
     for m in range(m_all):
         phi = values[m]
         phi[:] = np.float32(0.0)
@@ -141,29 +170,26 @@ def gradient(
         else:
             for i in range(size):
                 phi[i] = exp_single(phi[i])
-        w, u = weights[m] / layout.deviation[m], noise_weights[m] / layout.deviation[m]
-        for i in range(size):
-            score[i] += w * (phi[i] - layout.offset[m])
-            log_scale[i] += u * (phi[i] - layout.offset[m])
-    _likelihood(
-        y, share, score, log_scale, vector[2 * n + 2 * m_all :], layout.varying_noise, by[2 * n + 2 * m_all :]
-    )
+        for q in range(n_sums):
+            w, total = vector[2 * n + q * m_all + m] / layout.deviation[m], sums[q]
+            for i in range(size):
+                total[i] += w * (phi[i] - layout.offset[m])
+    _likelihood(y, share, sums, vector[after:], layout.patterns, by[after:])
     by_argument = np.empty(size, np.float32)
     for m in range(m_all):
         phi, offset = values[m], layout.offset[m]
-        w, u = weights[m] / layout.deviation[m], noise_weights[m] / layout.deviation[m]
-        by_weight, by_noise = np.float32(0.0), np.float32(0.0)
         for i in range(size):
-            by_weight += score[i] * (phi[i] - offset)
-            by_noise += log_scale[i] * (phi[i] - offset)
-        by[2 * n + m] = by_weight / layout.deviation[m] - layout.weight_decay * weights[m]
-        by[2 * n + m_all + m] = by_noise / layout.deviation[m] - layout.noise_decay * noise_weights[m]
-        if not layout.varying_noise:
-            by[2 * n + m_all + m] = 0.0
-            u = np.float32(0.0)
+            by_argument[i] = np.float32(0.0)
+        for q in range(n_sums):
+            k, total, by_weight = 2 * n + q * m_all + m, sums[q], np.float32(0.0)
+            w = vector[k] / layout.deviation[m]
+            for i in range(size):
+                by_weight += total[i] * (phi[i] - offset)
+                by_argument[i] += w * total[i]
+            decay = layout.weight_decay if q == 0 else layout.shape_decay[q - 1] * layout.height[m]
+            by[k] = by_weight / layout.deviation[m] - decay * vector[k]
         for i in range(size):
-            slope = _ONE - phi[i] * phi[i] if layout.ramp[m] else phi[i]
-            by_argument[i] = (w * score[i] + u * log_scale[i]) * slope
+            by_argument[i] *= _ONE - phi[i] * phi[i] if layout.ramp[m] else phi[i]
         begin = layout.first[m]
         by_shift = np.float32(0.0)
         for k in range(begin, layout.first[m + 1]):

@@ -23,9 +23,10 @@ from isbor._core.linalg import factorise
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
-from isbor.inference.compiled_expansion import Block
+from isbor.inference.expansion import block_of
 from isbor.inference.mode import posterior_precision
 from isbor.inference.sparse import SparseModel
+from isbor.model.cuts import RowShape
 from isbor.model.likelihood import edges
 from isbor.search.adaptive.compiled_gains import CLIMBING, TOGETHER, Fitted, climb, fitted_at, gains_of
 from isbor.search.adaptive.entries import Entries
@@ -86,20 +87,19 @@ class Gains:
         rows: TrainingRows,
         model: SparseModel,
         workers: Workers,
-        noise_scale: FloatArray | None = None,
+        shape: RowShape | None = None,
     ) -> "Gains":
         """Prepare the gains for a model at its mode.
 
-        `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
+        `shape` is the noise and the factors of the gaps of each row; None means noise 1 and factors 1.
         """
         mode, n = model.mode, len(rows)
         root = factorise(posterior_precision(mode)).whitening()
-        scale = np.ones(n) if noise_scale is None else noise_scale
-        block = Block(np.ascontiguousarray(model.functions(rows.X).T), rows.y, rows.weight, scale)
+        block = block_of(np.ascontiguousarray(model.functions(rows.X).T), rows, slice(0, n), shape)
         # Blocks are so short that the product of a batch of proposals with a block is a small one.
         n_blocks = -(-n // max(_SMALL_PRODUCT // (TOGETHER * len(root)), 128))
-        shape = n_blocks, -(-n // n_blocks)
-        return cls(fitted_at(rows.X, block, mode.weights, edges(mode.thresholds), root, shape))
+        size = n_blocks, -(-n // n_blocks)
+        return cls(fitted_at(rows.X, block, mode.weights, edges(mode.thresholds), root, size))
 
     def values(self, functions: Entries, workers: Workers) -> FloatArray:
         """Return the gain of adding each function alone, (m,); negative if it would not be added."""

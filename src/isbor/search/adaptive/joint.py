@@ -2,12 +2,13 @@
 
 One round is
 
-    fill up with the best of many proposals → train all functions jointly → delete functions → fit the noise
+    fill up with the best of many proposals → train all functions jointly → delete functions → fit the shape
 
 A round starts from the functions that the last one kept and exchanges the rest. Training does not select, and
 selection does not move functions, so each is cheap: a round costs about as much as a few passes over the
 rows. The penalty of the size prior is applied in full at the end of each round, because functions that are
-not worth it take the places of better ones. Rounds are repeated until one raises the objective by little. At
+not worth it take the places of better ones. What a function is worth to noise and gaps (the shape of the
+response) counts as well. Rounds are repeated until one raises the objective by little. At
 last, the functions that remain are trained once more, with short steps.
 
 If rows are very many, this happens on a stratified sample. Then the model is refitted to all rows.
@@ -23,13 +24,14 @@ from isbor._core.trace import StopReason
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import Columns, columns_of
-from isbor.inference.noise import noise_scale_at_rows
+from isbor.inference.shape import shape_at_rows
 from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions
+from isbor.model.cuts import Varying, n_shape_sums
 from isbor.search.adaptive.entries import Entries
 from isbor.search.adaptive.gains import Directions, Gains, best_candidates
 from isbor.search.adaptive.proposals import Proposals
-from isbor.search.adaptive.state import State
+from isbor.search.adaptive.state import State, padded
 from isbor.search.adaptive.training import Trainable, train_jointly
 from isbor.search.recorder import Recorder
 from isbor.search.solvers.passes import PassSettings
@@ -48,7 +50,7 @@ class JointSettings:
 
     size_prior: float = 2.0  # nats per unit of cost
     max_vectors: float = np.inf
-    varying_noise: bool = True
+    varying: Varying = "thresholds"
     max_rounds: int = 8
     max_rows: int = 32_000  # functions are trained on at most this many rows
     n_fresh: int = 600  # fresh functions proposed in each round
@@ -100,13 +102,14 @@ def search_jointly(
     recorder.begin_run(state.model, settings.size_prior)
     best = state
 
+    n_sums = n_shape_sums(settings.varying, len(state.model.mode.thresholds))
+
     def after(state: State, added: Functions, step_length: float) -> State:
-        """Return the state after training, deletions and a new fit of the noise."""
-        trained = _trained(state, added, settings, random, step_length, workers)
+        """Return the state after training, deletions and a new fit of the shape."""
+        trained = _trained(state, added, settings, n_sums, random, step_length, workers)
         recorder.record_whole("training", state.model, trained.model, settings.size_prior)
-        kept = trained.after_pass(nothing, penalised, workers, recorder)
-        kept = kept.shrunk(penalised, workers, recorder)
-        return kept.with_new_noise(workers, recorder, settings.size_prior) if settings.varying_noise else kept
+        kept = trained.pruned(penalised, workers, recorder)
+        return kept.with_new_shape(n_sums, workers, recorder, settings.size_prior) if n_sums else kept
 
     reason = StopReason.MAX_ROUNDS
     try:
@@ -126,7 +129,7 @@ def search_jointly(
             polished = after(best, nothing, _POLISH_LENGTH)
             best = max(best, polished, key=lambda found: found.objective(settings.size_prior))
         if len(sample) < len(rows):
-            best = State.of(rows, best.model, workers).after_pass(nothing, penalised, workers, recorder)
+            best = _on_all_rows(rows, best, penalised, workers, recorder)
     except UnresolvedError:  # some functions are collinear: keep what there is
         if len(best.rows) < len(rows):
             best = State.of(rows, best.model, workers)
@@ -136,7 +139,7 @@ def search_jointly(
 def _proposed(state: State, proposals: Proposals, settings: JointSettings, workers: Workers) -> Functions:
     """Return the proposals that fill the model up to the number that is trained."""
     rows, kept = state.rows, Entries.of(state.model.functions)
-    gains = Gains.of(rows, state.model, workers, state.noise_scale)
+    gains = Gains.of(rows, state.model, workers, state.shape)
     oblique = proposals.oblique(settings.n_oblique, Directions.of(gains))
     n_oblique = oblique.n_functions
     count = max(settings.n_trained(len(rows)) - kept.n_functions - n_oblique, n_oblique)
@@ -156,6 +159,7 @@ def _trained(
     state: State,
     added: Functions,
     settings: JointSettings,
+    n_sums: int,
     random: np.random.Generator,
     step_length: float,
     workers: Workers,
@@ -163,40 +167,44 @@ def _trained(
     """Return the state with functions added and all of them trained, all with weak priors."""
     rows, model = state.rows, state.model
     added = added.take((added.metric != 0.0).any(axis=1))  # a function of no feature is a constant
-    if not len(model) + len(added):
+    n = len(model) + len(added)
+    if not n:
         return state
-    zeros = np.zeros(len(added))
-
-    def with_zeros(weights: FloatArray) -> FloatArray:
-        return np.concatenate([weights, zeros])
-
-    noise_weights = model.noise_weights
-    if noise_weights is None and settings.varying_noise:
-        noise_weights = np.zeros(len(model))
     start = Trainable(
         model.functions.followed_by(added).centred_on(rows),
-        with_zeros(model.mode.weights),
+        np.concatenate([model.mode.weights, np.zeros(len(added))]),
         model.mode.thresholds,
-        None if noise_weights is None else with_zeros(noise_weights),
+        padded(model.shape_weights, n_sums, n),
+        state.precision_of_shape(n_sums),
     )
     trained = train_jointly(rows, start, settings.n_steps(len(rows)), step_length, random)
-    functions = trained.functions.centred_on(rows)
+    functions, thresholds = trained.functions, trained.thresholds
+    shape_weights = trained.shape_weights if n_sums else None
     columns = columns_of(rows, functions, workers)
-    noise_scale = noise_scale_at_rows(rows, columns, trained.noise_weights, workers)
+    shape = shape_at_rows(rows, columns, shape_weights, len(thresholds), workers)
     alpha = precisions_of_reach(_mean_squares(columns, len(rows), workers), _REACH)
     varying = np.isfinite(alpha)
+    if not varying.all():
+        functions, alpha = functions.take(varying), alpha[varying]
+        columns = columns_of(rows, functions, workers)
+        shape_weights = None if shape_weights is None else shape_weights[:, varying]
+    weights = trained.weights[varying]
     fitted = fit_weights(
-        rows,
-        functions.take(varying),
-        alpha[varying],
-        trained.weights[varying],
-        trained.thresholds,
-        workers,
-        noise_scale,
-        columns=columns if varying.all() else None,
-        tol=_ROUGH,
+        rows, functions, alpha, weights, thresholds, workers, shape, columns=columns, tol=_ROUGH
     )
-    return replace(state, model=fitted, noise_scale=noise_scale)
+    after = replace(state, model=replace(fitted, shape_weights=shape_weights), shape=shape)
+    return after.with_worth(columns, workers)
+
+
+def _on_all_rows(
+    rows: TrainingRows, state: State, penalised: PassSettings, workers: Workers, recorder: Recorder
+) -> State:
+    """Return the state of a search on a sample, refitted to all rows, after deletions."""
+    whole = State.of(rows, state.model, workers)
+    worth = state.with_worth(columns_of(state.rows, state.model.functions, workers), workers)
+    model = replace(whole.model, shape_worth=worth.model.shape_worth)
+    kept = replace(whole, model=model).pruned(penalised, workers, recorder)
+    return replace(kept, model=replace(kept.model, shape_worth=None))
 
 
 def _mean_squares(columns: Columns, n_rows: int, workers: Workers) -> FloatArray:

@@ -28,6 +28,7 @@ from isbor._core.trace import StopReason
 from isbor._core.types import IntArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.sparse import SparseModel
+from isbor.model.cuts import Varying, n_shape_sums
 from isbor.search.adaptive.entries import Entries
 from isbor.search.adaptive.gains import Directions, Gains, best_candidates
 from isbor.search.adaptive.proposals import Proposals
@@ -59,7 +60,7 @@ class AdaptiveSettings:
     round_rtol: float = 1e-3
     round_atol: float = 2.0
     tol: float = 0.1  # nats; moves that gain less are not made
-    varying_noise: bool = True
+    varying: Varying = "thresholds"
 
 
 def search_functions(
@@ -85,13 +86,14 @@ def search_functions(
         state = State.of(rows, start, workers)
     recorder.begin_run(state.model, settings.size_prior)
     state = best = state.shrunk(penalised, workers, recorder)
+    n_sums = min(n_shape_sums(settings.varying, len(state.model.mode.thresholds)), 1)  # the noise
     for _ in range(settings.max_rounds):
         before = state.objective(settings.size_prior)
         state = _round(state, proposals, penalised, settings, workers, recorder)
         rise = state.objective(settings.size_prior) - before
-        if settings.varying_noise:
+        if n_sums:
             try:
-                state = state.with_new_noise(workers, recorder, settings.size_prior)
+                state = state.with_new_shape(n_sums, workers, recorder, settings.size_prior)
             except UnresolvedError:  # with the new noise, functions are collinear
                 return best.model, StopReason.CONVERGED
         best = max(best, state, key=lambda found: found.objective(settings.size_prior))
@@ -119,7 +121,7 @@ def _round(
         proposed = proposals.fresh(settings.n_fresh).followed_by(
             proposals.children(active, settings.n_children)
         )
-        gains = Gains.of(rows, state.model, workers, state.noise_scale)
+        gains = Gains.of(rows, state.model, workers, state.shape)
         oblique = proposals.oblique(settings.n_oblique, Directions.of(gains))
         candidates = best_candidates(
             proposed,
@@ -134,6 +136,6 @@ def _round(
         state = state.after_pass(functions, growing, workers, recorder)
     nothing = state.model.functions.take(slice(0))
     state = state.after_pass(nothing, penalised, workers, recorder).shrunk(penalised, workers, recorder)
-    moved = move_functions(rows, state.model, settings.ascent_steps, workers, state.noise_scale)
+    moved = move_functions(rows, state.model, settings.ascent_steps, workers, state.shape)
     recorder.record_whole("ascent", state.model, moved, settings.size_prior)
     return replace(state, model=moved)

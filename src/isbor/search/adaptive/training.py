@@ -5,19 +5,22 @@ module trains many functions together, on mini-batches, in single precision. Wha
 posterior per row of a model whose functions are not fixed yet,
 
 .. math::
-    \frac1N \sum_n v_n \ln p(y_n \mid f_n, s_n) - \frac{\lambda}{2N} \sum_m \tilde w_m^2
-    - \frac{\mu}{2N} \sum_m \tilde u_m^2, \qquad
-    f = \sum_m \tilde w_m \tilde\phi_m, \quad \ln s = \sum_m \tilde u_m \tilde\phi_m ,
+    \frac1N \sum_n v_n \ln p(y_n \mid f_n, t_n) - \frac{\lambda}{2N} \sum_m \tilde w_m^2
+    - \frac1{2N} \sum_{qm} \mu_{qm} \tilde u_{qm}^2, \qquad
+    f = \sum_m \tilde w_m \tilde\phi_m, \quad t_q = \sum_m \tilde u_{qm} \tilde\phi_m ,
 
-with :math:`\tilde\phi_m` the function divided by its standard deviation over the rows at the start: a weight
-is the size of a contribution to the score. Nothing is selected here. Training only has to bring functions to
-useful places; the evidence decides afterwards which of them stay (`isbor.search.adaptive.joint`).
+where t_q are the sums of the shape (noise and gaps, see `isbor.model.cuts`), and :math:`\tilde\phi_m` is the
+function divided by its standard deviation over the rows at the start: a weight is the size of a contribution
+to the score. The weights of the shape have the priors of `isbor.inference.shape`: functions of small standard
+deviation, which are large at few rows, have a larger μ. Nothing is selected here. Training only has to bring
+functions to useful places; the evidence decides afterwards which of them stay
+(`isbor.search.adaptive.joint`).
 
 **Parameters.** All steps should be of one length, so parameters are in units of the function itself. With
 θ₀, z₀ the metric and centre at the start, a bump has :math:`\theta = \theta_0 e^{2\lambda}` and
 :math:`z = z_0 + \tau \min(\theta_0^{-1/2}, 2)`. A ramp has :math:`\theta = \theta_0 + |\theta_0|\lambda`, and
 its centre moves along θ₀. A column of two values allows one contrast, so centres do not move along it. The
-thresholds are the first one and the logarithms of the gaps.
+thresholds are given by their middle and the logarithms of the gaps.
 
 **Steps** are Adam's: a mean of recent gradients over the root of a mean of their squares, times a step
 length that rises quickly and falls to zero along a cosine. Adam moves every parameter by about the step
@@ -37,14 +40,15 @@ from numpy.typing import NDArray
 from isbor._core.types import BoolArray, FloatArray, IntArray, SingleArray
 from isbor.data.rows import TrainingRows
 from isbor.model.basis import Functions, adaptive_cost, column_costs, monomials
+from isbor.model.compiled_cuts import MAX_LOG_SCALE
+from isbor.model.cuts import RowShape, gap_patterns, row_thresholds
 from isbor.search.adaptive.compiled_training import Batches, Layout, train
 
 __all__ = ["Parameters", "Trainable", "train_jointly"]
 
 _BATCH = 256
 _WEIGHT_PRECISION = 5.0  # λ, of the contributions to the score
-_NOISE_PRECISION = 10.0  # μ, of the contributions to the log noise scale
-_NOISE_RATE = 0.3  # step length of the noise weights, relative to the others
+_SHAPE_RATE = 0.3  # step length of the weights of the shape, relative to the others
 _LEAST_DEVIATION = 1e-4  # of a function that is nearly constant
 _FLATTEST = 0.05  # slope of a ramp; a flatter one is a straight line as well
 _LEAST_GAP = 1e-3  # between thresholds
@@ -52,12 +56,31 @@ _LEAST_GAP = 1e-3  # between thresholds
 
 @dataclass(frozen=True, slots=True)
 class Trainable:
-    """Functions with weights in the score and in the log noise scale, and thresholds."""
+    """Functions with weights in the score and in the shape of the response, and thresholds."""
 
     functions: Functions  # m of them, centred
     weights: FloatArray  # (m,)
     thresholds: FloatArray  # (r-1,)
-    noise_weights: FloatArray | None  # (m,); None for constant noise
+    shape_weights: FloatArray  # (K, m); (0, m) for constant noise and thresholds
+    shape_precision: FloatArray  # (K,), λ of the priors of these weights
+
+    def centred_on(self, rows: TrainingRows) -> "Trainable":
+        """Return the same model with functions whose means over the rows are zero.
+
+        The constants that this takes from the sums go to the thresholds: that of the score shifts them, that
+        of ln s is a common factor of score and thresholds, and those of t_q are factors of the gaps.
+        """
+        functions = self.functions.centred_on(rows)
+        change = functions.offset - self.functions.offset
+        weights, thresholds = self.weights, self.thresholds - self.weights @ change
+        if len(self.shape_weights):
+            constant = np.clip(self.shape_weights @ change, -MAX_LOG_SCALE, MAX_LOG_SCALE)
+            patterns = gap_patterns(len(thresholds), len(constant) - 1)
+            if len(patterns):
+                factors = np.exp(constant[1:] @ patterns)
+                thresholds = row_thresholds(thresholds, RowShape(np.ones(1), factors[:, None]))[0]
+            weights, thresholds = weights * np.exp(-constant[0]), thresholds * np.exp(-constant[0])
+        return replace(self, functions=functions, weights=weights, thresholds=thresholds)
 
 
 def train_jointly(
@@ -68,7 +91,7 @@ def train_jointly(
     weight = (rows.weight / rows.weight.mean()).astype(np.float32)
     batches = Batches(rows.X.astype(np.float32), rows.y, weight, _draw_batches(len(rows), n_steps, random))
     train(parameters.layout, batches, parameters.vector, parameters.rate, step_length)
-    return parameters.result()
+    return parameters.result(rows)
 
 
 def _draw_batches(n_rows: int, n_steps: int, random: np.random.Generator) -> IntArray:
@@ -122,24 +145,28 @@ class Parameters:
             offset=offset,
             deviation=deviation,
             slope=slope,
-            varying_noise=start.noise_weights is not None,
+            n_sums=len(start.shape_weights),
+            patterns=gap_patterns(t, len(start.shape_weights) - 1),
             weight_decay=_WEIGHT_PRECISION / rows.total_weight,
-            noise_decay=_NOISE_PRECISION / rows.total_weight,
+            shape_decay=start.shape_precision / rows.total_weight,
+            height=np.where(functions.ramp, np.square(values).max(axis=1), 1.0) / deviation**2,
         )
-        noise_weights = np.zeros(m) if start.noise_weights is None else start.noise_weights
         nothing = np.zeros(2 * len(layout.column))
         gaps = np.log(np.maximum(np.diff(start.thresholds), _LEAST_GAP))
-        parts = [nothing, deviation * start.weights, deviation * noise_weights, start.thresholds[:1], gaps]
-        rates = [nothing, np.ones(m), np.full(m, _NOISE_RATE), np.ones(t)]
+        shape = (deviation * start.shape_weights).ravel()
+        middle = 0.5 * (start.thresholds[(t - 1) // 2] + start.thresholds[t // 2])
+        parts = [nothing, deviation * start.weights, shape, [middle], gaps]
+        rates = [nothing, np.ones(m), np.full(len(shape), _SHAPE_RATE), np.ones(t)]
         vector, rate = (np.concatenate(some).astype(np.float32) for some in (parts, rates))
         return cls(start, costs, layout, vector, rate)
 
-    def result(self) -> Trainable:
+    def result(self, rows: TrainingRows) -> Trainable:
         """Return the functions with their weights and thresholds."""
         functions, layout = self.start.functions, self.layout
         vector = self.vector.astype(np.float64)
         n, m = len(layout.column), len(functions)
-        scale, shift, weights, noise_weights, thresholds = np.split(vector, np.cumsum([n, n, m, m]))
+        ends = np.cumsum([n, n, m, layout.n_sums * m, 1])
+        scale, shift, weights, shape_weights, middle, log_gaps = np.split(vector, ends)
         used = functions.metric != 0.0
         ramp = np.repeat(functions.ramp, np.diff(layout.first))
         shift = np.where(ramp, np.repeat(shift[layout.first[:-1]], np.diff(layout.first)), shift)
@@ -153,13 +180,16 @@ class Parameters:
         metric, flat = _not_too_flat(metric, functions.ramp)
         centres[used] = layout.centre + layout.moving * shift
         centres = np.where(flat[:, None], functions.centres, centres)
-        gaps = np.exp(thresholds[1:])
+        above = np.concatenate([[0.0], np.cumsum(np.exp(log_gaps))])
+        t = len(above)
+        moved = replace(functions, centres=centres, metric=metric, cost=adaptive_cost(metric, self.costs))
         return Trainable(
-            replace(functions, centres=centres, metric=metric, cost=adaptive_cost(metric, self.costs)),
+            replace(moved, offset=layout.offset.astype(np.float64)),
             weights / layout.deviation,
-            thresholds[0] + np.concatenate([[0.0], np.cumsum(gaps)]),
-            noise_weights / layout.deviation if layout.varying_noise else None,
-        )
+            middle + above - 0.5 * (above[(t - 1) // 2] + above[t // 2]),
+            shape_weights.reshape(layout.n_sums, m) / layout.deviation,
+            self.start.shape_precision,
+        ).centred_on(rows)
 
 
 def _not_too_flat(metric: FloatArray, ramp: NDArray[np.bool_]) -> tuple[FloatArray, BoolArray]:

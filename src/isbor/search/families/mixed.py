@@ -167,14 +167,14 @@ class _Searches:
         joint = JointSettings(
             size_prior=self.settings.size_prior,
             max_vectors=how.max_vectors,
-            varying_noise=self.settings.varying_noise,
+            varying=self.settings.varying,
             max_rounds=how.n_rounds,
         )
         adaptive = AdaptiveSettings(
             size_prior=self.settings.size_prior,
             max_vectors=how.max_vectors,
             max_rounds=how.n_rounds,
-            varying_noise=self.settings.varying_noise,
+            varying=self.settings.varying,
         )
 
         def member(k: int, workers: Workers) -> _Member | None:

@@ -16,13 +16,14 @@ import numpy as np
 
 from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
-from isbor._core.types import FloatArray
+from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.evidence import Move, WeightPosterior, gram_model, make_moves, weight_posterior
 from isbor.inference.expansion import Expansion, expand_partly
 from isbor.inference.mode import thresholds_given_weights
 from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions
+from isbor.model.cuts import RowShape
 from isbor.search.recorder import Recorder
 
 __all__ = ["PassSettings", "successful_moves", "one_pass", "shrink"]
@@ -44,26 +45,35 @@ def one_pass(
     settings: PassSettings,
     workers: Workers,
     recorder: Recorder,
-    noise_scale: FloatArray | None = None,
+    shape: RowShape | None = None,
 ) -> SparseModel:
     """Make the moves of one pass and record them; return the same model if none increases the objective.
 
-    `noise_scale`, (n,), is the standard deviation of each row's noise; None means 1.
+    `shape` is the noise and the factors of the gaps of each row; None means noise 1 and factors 1.
     """
     candidates, expansion = model.functions, model.mode.expansion
+    penalty = model.penalties(settings.size_prior)
     if len(fresh):
         candidates = model.functions.followed_by(fresh)
         weights = np.concatenate([model.mode.weights, np.zeros(len(fresh))])
         thresholds = model.mode.thresholds
-        expansion = expand_partly(rows, candidates, len(model), weights, thresholds, workers, noise_scale)
+        penalty = np.concatenate([penalty, settings.size_prior * fresh.cost])
+        expansion = expand_partly(rows, candidates, len(model), weights, thresholds, workers, shape)
 
     def model_after(after: WeightPosterior) -> SparseModel:
         weights, thresholds = _starting_point(expansion, after)
         functions = candidates.take(after.active)
-        return fit_weights(rows, functions, after.alpha, weights, thresholds, workers, noise_scale)
+        fitted = fit_weights(rows, functions, after.alpha, weights, thresholds, workers, shape)
+        if len(fresh):
+            return fitted
+        return replace(
+            fitted,
+            shape_weights=_taken(model.shape_weights, after.active),
+            shape_worth=_taken(model.shape_worth, after.active),
+        )
 
     try:
-        moves, moved = successful_moves(expansion, candidates.cost, model, settings, model_after)
+        moves, moved = successful_moves(expansion, penalty, model, settings, model_after)
     except UnresolvedError:  # the model itself is nearly singular: leave it as it is
         moves, moved = [], model
     recorder.record_pass(candidates, moves, model, moved, settings.size_prior)
@@ -76,7 +86,7 @@ def shrink(
     settings: PassSettings,
     workers: Workers,
     recorder: Recorder,
-    noise_scale: FloatArray | None = None,
+    shape: RowShape | None = None,
 ) -> SparseModel:
     """Delete functions in passes with an increasing size prior until at most `max_vectors` remain."""
     nothing = model.functions.take(slice(0))
@@ -84,13 +94,13 @@ def shrink(
     while len(model) > settings.max_vectors:
         size_prior *= 1.3
         stricter = replace(settings, size_prior=size_prior)
-        model = one_pass(rows, model, nothing, stricter, workers, recorder, noise_scale)
+        model = one_pass(rows, model, nothing, stricter, workers, recorder, shape)
     return model
 
 
 def successful_moves(
     expansion: Expansion,
-    cost: FloatArray,
+    penalty: FloatArray,
     model: SparseModel,
     settings: PassSettings,
     model_after: Callable[[WeightPosterior], SparseModel],
@@ -99,7 +109,6 @@ def successful_moves(
     n_active = len(model)
     quadratic = gram_model(expansion)
     before = weight_posterior(quadratic, np.arange(n_active), model.mode.alpha)
-    penalty = settings.size_prior * cost
     max_additions = min(max(10, n_active), settings.max_vectors - n_active)
     max_moves = 100 + 10 * len(expansion.weights)
     while max_moves:
@@ -114,6 +123,11 @@ def successful_moves(
             pass
         max_moves = len(moves) // 2
     return [], model
+
+
+def _taken(of_functions: FloatArray | None, active: IntArray) -> FloatArray | None:
+    """Return the last axis of what belongs to all functions, for the active ones."""
+    return None if of_functions is None else of_functions[..., active]
 
 
 def _starting_point(expansion: Expansion, after: WeightPosterior) -> tuple[FloatArray, FloatArray]:

@@ -1,0 +1,138 @@
+r"""The shape of the response: the weights of functions in noise and gaps, fitted given the score.
+
+`isbor.model.cuts` defines the sums ln s and t_q. Their weights have the priors
+:math:`u_{qm} \sim N(0, 1/(\lambda_q h_m^2))`, where :math:`h_m` is the height of the function: 1 for a bump,
+the largest value on a sample of rows for a ramp. So :math:`\lambda_q` limits the effect of each function,
+whatever its slope. It is found by MacKay's fixed-point iteration for the evidence; if noise (q = 0) or gaps
+do not vary, it goes to its upper limit and the weights to zero. What varies only in directions in which the
+score does not vary cannot be represented.
+
+The sums are fitted one after the other, given the score, the thresholds and the other sums. With
+:math:`z_i`, :math:`g_i` and :math:`c_i` as in `isbor.model.likelihood`, in units of s, and dots for
+derivatives in one of the sums,
+
+.. math::
+    \dot\ell = g_1 \dot z_1 - g_2 \dot z_2, \qquad
+    -\ddot\ell = c_1 \dot z_1^2 + c_2 \dot z_2^2 + g_1 g_2 (\dot z_1 - \dot z_2)^2
+        - g_1 \ddot z_1 + g_2 \ddot z_2 .
+
+For ln s, :math:`\dot z = -z` and :math:`\ddot z = z`. For t_q, each gap of z has the derivatives of
+:math:`e_l`: factors :math:`c_{ql}` and :math:`c_{ql}^2`. ln p is not concave in these sums everywhere.
+Negative curvatures are replaced by zero, so that Newton steps still ascend. Given the shape, the rest of the
+model is as before, with scores and thresholds in units of s.
+
+**What a function is worth.** Without function m, the log evidence of sum q, by the quadratic model, would be
+lower by
+
+.. math:: \tfrac12 \Big(\frac{u_{qm}^2}{\Sigma_{mm}} + \ln (\lambda_q h_m^2 \Sigma_{mm})\Big),
+
+with Σ the posterior covariance (the ratio of posterior and prior density at zero, Savage and Dickey).
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from isbor._core.parallel import Workers, row_blocks
+from isbor._core.types import FloatArray
+from isbor.data.rows import TrainingRows
+from isbor.inference.compiled_expansion import Sums, add_shape_block
+from isbor.inference.expansion import Columns, Expansion, block_of, summed
+from isbor.inference.mode import Mode, find_mode, posterior_covariance
+from isbor.model.basis import Functions
+from isbor.model.cuts import RowShape, gap_patterns
+from isbor.model.likelihood import edges
+
+__all__ = ["FIRST_PRECISION", "ShapeFit", "expand_shape", "fit_shape", "shape_at_rows"]
+
+FIRST_PRECISION = 30.0  # starting value of λ
+_PRECISIONS = (3.0, 1e6)  # limits of λ
+_MAX_ROUNDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeFit:
+    """Weights of m functions in the K sums of the shape."""
+
+    weights: FloatArray  # (K, m), u
+    precision: FloatArray  # (K,), λ
+    worth: FloatArray  # (m,) nats that each function adds to the evidence, not less than zero
+
+
+def shape_at_rows(
+    rows: TrainingRows, columns: Columns, weights: FloatArray | None, n_thresholds: int, workers: Workers
+) -> RowShape | None:
+    """Return the shape at each row; None if there are no weights, (K, m)."""
+    if weights is None:
+        return None
+    blocks = row_blocks(len(rows), len(columns))
+    parts = list(workers.map(lambda block: RowShape.of(columns(block), weights, n_thresholds), blocks))
+    return RowShape(
+        np.concatenate([part.noise_scale for part in parts]),
+        np.concatenate([part.gap_factors for part in parts], axis=1),
+    )
+
+
+def fit_shape(
+    rows: TrainingRows,
+    functions: Functions,
+    columns: Columns,
+    mode: Mode,
+    start: FloatArray,
+    precision: FloatArray,
+    workers: Workers,
+    max_rounds: int = _MAX_ROUNDS,
+    max_steps: int = 50,
+) -> ShapeFit:
+    """Fit the weights of functions, whose values are `columns`, in the sums of the shape.
+
+    `start`, (K, m), and `precision`, (K,), are first guesses.
+    """
+    weights, precision = start.copy(), precision.copy()
+    worth = np.zeros(len(functions))
+    if not len(functions):
+        return ShapeFit(weights, precision, worth)
+    reach = np.square(functions(rows.reference.X)).max(axis=0)
+    height = np.where(functions.ramp, np.maximum(reach, 1e-6), 1.0)
+    nothing = np.zeros(0)
+    known: dict[tuple[int, bytes], Expansion] = {}
+
+    def expand_at(q: int, u: FloatArray, _: FloatArray) -> Expansion:
+        trial = weights.copy()
+        trial[q] = u
+        where = q, trial.tobytes()
+        if where not in known:  # else where the round before ended
+            known.clear()
+            known[where] = expand_shape(rows, columns, mode, trial, q, workers)
+        return known[where]
+
+    for _ in range(max_rounds):
+        before, worth = precision.copy(), np.zeros(len(functions))
+        for q in range(len(weights)):
+            prior = precision[q] * height
+            expand_sum = partial(expand_at, q)
+            found = find_mode(expand_sum, prior, weights[q], nothing, tol=1e-2, max_steps=max_steps)
+            weights[q] = found.weights
+            variance = np.diag(posterior_covariance(found)).copy()
+            worth += np.maximum(0.5 * (weights[q] ** 2 / variance + np.log(prior * variance)), 0.0)
+            determined = len(height) - float(prior @ variance)
+            size = float(height @ weights[q] ** 2)
+            precision[q] = np.clip(determined / max(size, 1e-12), *_PRECISIONS)
+        if np.abs(np.log(precision / before)).max() < 0.1:
+            break
+    return ShapeFit(weights, precision, worth)
+
+
+def expand_shape(
+    rows: TrainingRows, columns: Columns, mode: Mode, weights: FloatArray, q: int, workers: Workers
+) -> Expansion:
+    """Expand the log likelihood in the weights of sum q, with the score fixed at its mode."""
+    edge, patterns = edges(mode.thresholds), gap_patterns(len(mode.thresholds), len(weights) - 1)
+
+    def add(block: slice, sums: Sums) -> None:
+        part = block_of(columns(block), rows, block, None)
+        add_shape_block(part, mode.weights, edge, weights, patterns, q, sums)
+
+    sums = summed(add, rows, len(columns), len(columns), workers)
+    return Expansion(weights[q], np.zeros(0), float(sums.totals[0]), sums.gradient, sums.precision, 0.0, 0.0)
