@@ -13,10 +13,11 @@ from isbor._core.compiled import compiled, inner
 from isbor._core.compiled_blas import add_symmetric_product
 from isbor._core.types import FloatArray, IntArray
 from isbor.model.compiled_cuts import (
-    MAX_LOG_SCALE,
+    SATURATION,
     anchoring,
     combined,
     edges_of_rows,
+    saturated,
     shape_of_rows,
     slopes_of_threshold,
 )
@@ -206,35 +207,31 @@ def add_shape_block(
     for k in range(len(shape_weights)):
         total = combined(shape_weights[k], block.values)
         for i in range(n):
-            predictors[k, i] = total[i]
+            predictors[k, i] = saturated(total[i])
     scale, gaps = shape_of_rows(predictors, patterns)
     curvature, slope, sigma = np.empty(n), np.empty((1, n)), anchoring(t)
     totals, gradient, precision = sums
     z1, z2, at = likelihood_terms(block.y, f, scale, gaps, edge)
     for i in range(n):
         k, v = block.y[i], block.weight[i]
-        # First and second derivatives of z1 and z2; zero if there is no threshold, where g is zero.
-        by1, by2, bend1, bend2 = 0.0, 0.0, 0.0, 0.0
+        # Derivatives of z1 and z2; zero if there is no threshold, where g is zero.
+        by1, by2 = 0.0, 0.0
         if q == 0:
-            bend1, bend2 = (z1[i] if k < t else 0.0), (z2[i] if k > 0 else 0.0)
-            by1, by2 = -bend1, -bend2
+            by1, by2 = (-z1[i] if k < t else 0.0), (-z2[i] if k > 0 else 0.0)
         else:
             for g in range(t - 1):
-                c = patterns[q - 1, g]
-                change = c * (edge[g + 2] - edge[g + 1]) * gaps[g, i] / scale[i]
+                change = patterns[q - 1, g] * (edge[g + 2] - edge[g + 1]) * gaps[g, i] / scale[i]
                 if k < t:
                     by1 += sigma[k, g] * change
-                    bend1 += sigma[k, g] * change * c
                 if k > 0:
                     by2 += sigma[k - 1, g] * change
-                    bend2 += sigma[k - 1, g] * change * c
         g1, g2 = at.upper[i], at.lower[i]
         bend = at.upper_curvature[i] * by1 * by1 + at.lower_curvature[i] * by2 * by2
-        bend += g1 * g2 * (by1 - by2) * (by1 - by2) - g1 * bend1 + g2 * bend2
-        moving = v if abs(predictors[q, i]) < MAX_LOG_SCALE else 0.0
+        bend += g1 * g2 * (by1 - by2) * (by1 - by2)
+        moving = 1.0 - (predictors[q, i] / SATURATION) ** 2
         totals[0] += v * at.log_p[i]
-        slope[0, i] = moving * (g1 * by1 - g2 * by2)
-        curvature[i] = moving * max(bend, 0.0)
+        slope[0, i] = v * moving * (g1 * by1 - g2 * by2)
+        curvature[i] = v * moving * moving * bend
     _add_gram(block.values, curvature, len(block.values), precision)
     products = np.dot(slope, block.values.T)
     for m in range(len(block.values)):

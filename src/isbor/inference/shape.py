@@ -16,10 +16,12 @@ derivatives in one of the sums,
     -\ddot\ell = c_1 \dot z_1^2 + c_2 \dot z_2^2 + g_1 g_2 (\dot z_1 - \dot z_2)^2
         - g_1 \ddot z_1 + g_2 \ddot z_2 .
 
-For ln s, :math:`\dot z = -z` and :math:`\ddot z = z`. For t_q, each gap of z has the derivatives of
-:math:`e_l`: factors :math:`c_{ql}` and :math:`c_{ql}^2`. ln p is not concave in these sums everywhere.
-Negative curvatures are replaced by zero, so that Newton steps still ascend. Given the shape, the rest of the
-model is as before, with scores and thresholds in units of s.
+For ln s, :math:`\dot z = -z`. For t_q, each gap of z has the derivative of :math:`e_l`, a factor
+:math:`c_{ql}`. ln p is not concave in these sums everywhere. But under the model, the last two terms have
+mean zero (summed over the classes, each threshold occurs twice, with opposite signs), and the others are not
+negative. So the curvature is computed without the last two: Newton steps ascend, and in the mean over labels
+it is the Fisher information. Given the shape, the rest of the model is as before, with scores and thresholds
+in units of s.
 
 **What a function is worth.** Without function m, the log evidence of sum q, by the quadratic model, would be
 lower by
@@ -48,7 +50,7 @@ __all__ = ["FIRST_PRECISION", "ShapeFit", "expand_shape", "fit_shape", "shape_at
 
 FIRST_PRECISION = 30.0  # starting value of λ
 _PRECISIONS = (3.0, 1e6)  # limits of λ
-_MAX_ROUNDS = 8
+_MAX_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)

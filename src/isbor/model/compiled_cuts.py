@@ -7,17 +7,24 @@ from isbor._core.compiled_maths import exp_double
 from isbor._core.types import FloatArray, IntArray
 
 __all__ = [
-    "MAX_LOG_SCALE",
+    "SATURATION",
     "anchoring",
     "combined",
     "edges_of_rows",
+    "saturated",
     "shape_of_rows",
     "shape_of_values",
     "slopes_of_threshold",
     "thresholds_of_rows",
 ]
 
-MAX_LOG_SCALE = 3.0  # limit on |ln s| and |t_q|
+SATURATION = 3.0  # limit on |ln s| and |t_q|
+
+
+@inner
+def saturated(x: float) -> float:
+    """Return L tanh(x/L), with L the limit."""
+    return SATURATION * (1.0 - 2.0 / (1.0 + exp_double(min(2.0 / SATURATION * x, 80.0))))
 
 
 @inner
@@ -47,18 +54,18 @@ def anchoring(t: int) -> FloatArray:
 
 @inner
 def shape_of_rows(predictors: FloatArray, patterns: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return noise scales, (n,), and gap factors, (r-2, n) or (0, n), from ln s and t_q, (K, n)."""
+    """Return noise scales, (n,), and gap factors, (r-2, n) or (0, n), from saturated ln s and t_q, (K, n)."""
     n, n_patterns = predictors.shape[1], len(patterns)
     n_gaps = patterns.shape[1] if n_patterns else 0
     scale, gaps = np.empty(n), np.zeros((n_gaps, n))
     for i in range(n):
-        scale[i] = exp_double(min(max(predictors[0, i], -MAX_LOG_SCALE), MAX_LOG_SCALE))
+        scale[i] = exp_double(predictors[0, i])
     for g in range(n_gaps):
         factor = gaps[g]
         for q in range(n_patterns):
             c, t = patterns[q, g], predictors[q + 1]
             for i in range(n):
-                factor[i] += c * min(max(t[i], -MAX_LOG_SCALE), MAX_LOG_SCALE)
+                factor[i] += c * t[i]
         for i in range(n):
             factor[i] = exp_double(factor[i])
     return scale, gaps
@@ -73,7 +80,7 @@ def shape_of_values(
     for q in range(len(weights)):
         total = combined(weights[q], values)
         for i in range(len(total)):
-            predictors[q, i] = total[i]
+            predictors[q, i] = saturated(total[i])
     return shape_of_rows(predictors, patterns)
 
 

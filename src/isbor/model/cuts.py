@@ -23,8 +23,8 @@ A common factor of all gaps would be noise over again, so the patterns :math:`c_
 polynomials in l of degree q, of mean 0 and mean square 1. Degree 1 widens the upper classes and narrows the
 lower ones, degree 2 widens the end classes. With r classes, r - 3 of them make the model general: any
 probabilities that vary with the row can be written in this way. At most three are used. All functions are
-centred, so noise and gaps have their common values at the average row. The sums are clipped to ±3, because
-they mean nothing far from all training rows.
+centred, so noise and gaps have their common values at the average row. The sums saturate at ±3 (they are
+replaced by 3 tanh(t/3)), because they mean nothing far from all training rows.
 
 For given shape, an edge of a row is linear in b, with the derivatives
 

@@ -12,13 +12,20 @@ __all__ = ["Latent", "LatentModel"]
 
 @dataclass(frozen=True, slots=True)
 class Latent:
-    """The latent score at n rows, a Gaussian for each, and the noise variance of the response."""
+    """The latent score at n rows, a Gaussian for each, and how the response is cut.
+
+    For an average of models, `parts` are the models, on a common scale. Their class probabilities are
+    averaged; the Gaussian has the mean and the variance of the mixture of their scores.
+    """
 
     mean: FloatArray  # (n,)
     variance: FloatArray  # (n,)
     noise_variance: FloatArray  # (n,)
     lapse: float = 0.0  # share of labels assumed to be drawn at random, ε
-    offsets: FloatArray | None = None  # (n, r-1) thresholds of each row minus the common ones, if they vary
+    # Thresholds of each row minus the common ones, (n, r-1), or (1, r-1) if they are the same for all rows.
+    offsets: FloatArray | None = None
+    parts: tuple["Latent", ...] = ()
+    shares: tuple[float, ...] = ()  # weights of the parts
 
     def thresholds(self, common: FloatArray) -> FloatArray:
         """Return the thresholds of each row, (n, r-1) or (1, r-1), given the common ones."""
@@ -26,7 +33,12 @@ class Latent:
 
     def edges(self, common: FloatArray) -> FloatArray:
         """Return the thresholds of each row between -∞ and ∞, (n, r+1) or (1, r+1)."""
-        return np.pad(self.thresholds(common), ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
+        ends = (0.0, 0.0), (-np.inf, np.inf)
+        return np.pad(self.thresholds(common), ((0, 0), (1, 1)), constant_values=ends)
+
+    def standardised_edges(self, common: FloatArray) -> FloatArray:
+        """Return the edges minus the mean in units of the latent response's standard deviation, (n, r+1)."""
+        return (self.edges(common) - self.mean[:, None]) / self.response_scale[:, None]
 
     @property
     def response_scale(self) -> FloatArray:

@@ -1,8 +1,8 @@
 """Decisions: the class with the smallest expected loss.
 
-The expected absolute error is smallest for the median of the predictive distribution, the class whose
-thresholds enclose the mean of the latent score. For other losses, the expected loss is computed from the
-class probabilities.
+The expected absolute error is smallest for the median of the predictive distribution. For a single model,
+this is the class whose thresholds enclose the mean of the latent score. For other losses, the expected loss
+is computed from the class probabilities.
 """
 
 from typing import Literal, TypeAlias
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from isbor._core.types import FloatArray, IntArray
 from isbor.model.latent import Latent
-from isbor.prediction.probabilities import class_probabilities
+from isbor.prediction.probabilities import class_probabilities, normal_scores
 
 __all__ = ["Loss", "decide", "margins"]
 
@@ -23,7 +23,8 @@ def decide(latent: Latent, thresholds: FloatArray, loss: Loss) -> IntArray:
     """Return the level with the smallest expected loss for each row; ties go to the lower level."""
     if isinstance(loss, str) and loss == "absolute":
         # b_{k-1} < f ≤ b_k: the number of thresholds strictly below.
-        return np.asarray((latent.thresholds(thresholds) < latent.mean[:, None]).sum(axis=1), dtype=np.intp)
+        below: IntArray = np.count_nonzero(normal_scores(latent, thresholds)[:, 1:-1] < 0.0, axis=1)
+        return below
     levels = np.arange(len(thresholds) + 1)
     if isinstance(loss, str):
         costs = {"zero_one": levels[:, None] != levels, "quadratic": (levels[:, None] - levels) ** 2}
@@ -49,5 +50,5 @@ def margins(latent: Latent, thresholds: FloatArray) -> FloatArray:
 
     The unit is the standard deviation of the latent response.
     """
-    z = (latent.mean[:, None] - latent.edges(thresholds)) / latent.response_scale[:, None]
-    return np.minimum(z[:, :-1], -z[:, 1:])
+    z = normal_scores(latent, thresholds)
+    return np.minimum(-z[:, :-1], z[:, 1:])

@@ -1,7 +1,8 @@
 r"""Averages of sparse models, with which the sparse estimators predict.
 
-The average of several models of the same rows is again a sum of basis functions. Its variance is the mean
-variance of the models plus the variance between them; its noise variance is the mean of theirs.
+Class probabilities are averages of those of the models. The average of their scores is again a sum of basis
+functions: this is the score that is reported. Its variance is the mean variance of the models plus the
+variance between them; its noise variance is the mean of theirs.
 
 Models are averaged over searches and over basis families. The scale of a latent score is arbitrary: its unit
 is the noise, and one model may leave twice as much to the noise as another that orders the rows in the same
@@ -137,22 +138,29 @@ class Ensemble:
         return mean, float(share @ (score - mean) ** 2)
 
     def _latent(self, prepared: FloatArray) -> Latent:
-        parts = [model.latent(prepared, scale) for model, _, scale in self._parts()]
-        shares = np.array(self.shares)
-        means = np.stack([part.mean + shift for part, shift in zip(parts, self._shifts(), strict=True)])
+        parts = [
+            self._member(model.latent(prepared, scale), scale * model.mode.thresholds, shift)
+            for (model, _, scale), shift in zip(self._parts(), self._shifts(), strict=True)
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        shares, means = np.array(self.shares), np.stack([part.mean for part in parts])
         mean = shares @ means
         variance = shares @ (np.stack([part.variance for part in parts]) + (means - mean) ** 2)
         noise_variance = shares @ np.stack([part.noise_variance for part in parts])
-        return Latent(mean, variance, noise_variance, self.lapse, self._offsets(parts))
+        # On average, the common thresholds are those of the models: offsets remain only if they vary.
+        offsets = sum(share * part.offsets for share, part in zip(shares, parts, strict=True))
+        varying = offsets if len(offsets) == len(mean) else None
+        return Latent(mean, variance, noise_variance, self.lapse, varying, tuple(parts), self.shares)
 
-    def _offsets(self, parts: Sequence[Latent]) -> FloatArray | None:
-        """Return the thresholds of each row minus the common ones, (n, r-1); None if they do not vary."""
-        pairs = zip(self.shares, parts, strict=True)
-        varying = [share * part.offsets for share, part in pairs if part.offsets is not None]
-        if not varying:
-            return None
-        offsets: FloatArray = np.sum(varying, axis=0)
-        return offsets if self.threshold_places is None else offsets[:, self.threshold_places]
+    def _member(self, latent: Latent, thresholds: FloatArray, shift: float) -> Latent:
+        """Return the shifted score of a model, with its own thresholds as offsets of the common ones."""
+        offsets = latent.offsets
+        if len(self.models) > 1:
+            offsets = (thresholds + shift - self.thresholds)[None] + (0.0 if offsets is None else offsets)
+        if offsets is not None and self.threshold_places is not None:
+            offsets = offsets[:, self.threshold_places]
+        return replace(latent, mean=latent.mean + shift, lapse=self.lapse, offsets=offsets)
 
     def _parts(self) -> list[tuple[SparseModel, float, float]]:
         """Return each model with its share and scale."""

@@ -5,7 +5,9 @@ unless it varies, see `isbor.inference.noise`),
 
 .. math:: P(y \le k) = \Psi\Big(\frac{b_k - \mu}{\sqrt{s^2 + v}}\Big).
 
-This is monotone in k, so class probabilities are nonnegative and sum to one.
+This is monotone in k, so class probabilities are nonnegative and sum to one. The probabilities of an average
+of models are the averages of their probabilities. (Averages of their scores are less sure than any of them
+where there is little noise.)
 
 **Lapses.** If the classes can be separated, nothing bounds the score, and predicted probabilities reach 0 and
 1 in floating point. But after n unsurprising labels, Laplace's rule of succession still gives a surprise
@@ -14,14 +16,22 @@ probability 1/(n + 2). So the model assumes that this share of labels, the lapse
 .. math:: P'(y = k) = (1 - \epsilon) P(y = k) + \epsilon/r, \qquad \epsilon = 1/(n + 2) .
 """
 
+from collections.abc import Sequence
+
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp
 
 from isbor._core.types import FloatArray
 from isbor.model.latent import Latent
 from isbor.model.likelihood import ordinal_probit
 
-__all__ = ["class_probabilities", "credible_intervals", "lapse_after", "log_class_probabilities"]
+__all__ = [
+    "class_probabilities",
+    "credible_intervals",
+    "lapse_after",
+    "log_class_probabilities",
+    "normal_scores",
+]
 
 
 def lapse_after(total_weight: float) -> float:
@@ -31,7 +41,11 @@ def lapse_after(total_weight: float) -> float:
 
 def class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArray:
     """Return P(y = k) for each row and level, shape (n, r)."""
-    z = (latent.edges(thresholds) - latent.mean[:, None]) / latent.response_scale[:, None]
+    if latent.parts:
+        of_parts = [class_probabilities(part, thresholds) for part in latent.parts]
+        mixed: FloatArray = np.tensordot(latent.shares, of_parts, axes=1)
+        return mixed
+    z = latent.standardised_edges(thresholds)
     # Above the mean, use the upper tails: the difference of two numbers near 1 would lose digits.
     right = z[:, :-1] > 0.0
     low = np.where(right, -z[:, 1:], z[:, :-1])
@@ -41,10 +55,12 @@ def class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArray:
 
 def log_class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArray:
     """Return ln P(y = k), accurate far into the tails, shape (n, r)."""
-    edge = latent.edges(thresholds).T
+    if latent.parts:
+        return _log_mixture([log_class_probabilities(part, thresholds) for part in latent.parts], latent)
+    edge, scale = latent.edges(thresholds).T, latent.response_scale
     log_p: FloatArray = np.stack(
         [
-            ordinal_probit(latent.mean, low, high, scale=latent.response_scale).log_p
+            ordinal_probit(latent.mean, low, high, scale=scale).log_p
             for low, high in zip(edge[:-1], edge[1:], strict=True)
         ],
         axis=1,
@@ -52,6 +68,27 @@ def log_class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArra
     if latent.lapse > 0.0:
         log_p = np.logaddexp(log_p + np.log1p(-latent.lapse), np.log(latent.lapse / log_p.shape[1]))
     return log_p
+
+
+def normal_scores(latent: Latent, thresholds: FloatArray) -> FloatArray:
+    """Return Ψ⁻¹(P(y ≤ k)) without lapses, for k from -1 on: (n, r+1), with -∞ and ∞ at both ends.
+
+    For a single model, these are its thresholds in units of the latent response.
+    """
+    if not latent.parts:
+        return latent.standardised_edges(thresholds)
+    z = [part.standardised_edges(thresholds)[:, 1:-1] for part in latent.parts]
+    below, above = (_log_mixture([log_ndtr(sign * some) for some in z], latent) for sign in (1.0, -1.0))
+    # From the smaller of the two probabilities: the other one is rounded to 1 in the tails.
+    score = np.where(below < above, ndtri_exp(below), -ndtri_exp(above))
+    return np.pad(score, ((0, 0), (1, 1)), constant_values=((0.0, 0.0), (-np.inf, np.inf)))
+
+
+def _log_mixture(log_p: Sequence[FloatArray], latent: Latent) -> FloatArray:
+    """Return the logarithm of the average of the parts' probabilities."""
+    shares = np.array(latent.shares)[:, None, None]
+    mixed: FloatArray = logsumexp(np.stack(log_p), axis=0, b=shares)
+    return mixed
 
 
 def credible_intervals(

@@ -19,7 +19,7 @@ from isbor._core.compiled import compiled_sums, inlined, inner, inner_sums
 from isbor._core.compiled_maths import exp_single
 from isbor._core.types import BoolArray, FloatArray, IntArray, SingleArray
 from isbor.inference.compiled_expansion import likelihood_terms
-from isbor.model.compiled_cuts import MAX_LOG_SCALE, anchoring, shape_of_rows
+from isbor.model.compiled_cuts import SATURATION, anchoring, saturated, shape_of_rows
 
 __all__ = ["Batches", "Layout", "gradient", "train"]
 
@@ -103,7 +103,7 @@ def _likelihood(
         f[i] = sums[0, i]
     for q in range(n_sums):
         for i in range(n):
-            predictors[q, i] = sums[q + 1, i]
+            predictors[q, i] = saturated(float(sums[q + 1, i]))
     scale, factors = shape_of_rows(predictors, patterns)
     z1, z2, at = likelihood_terms(y, f, scale, factors, edge)
     for i in range(n):
@@ -115,7 +115,7 @@ def _likelihood(
         if n_sums > 0:
             # Zero instead of infinity if there is no threshold.
             by_scale = (z2[i] * at.lower[i] if k > 0 else 0.0) - (z1[i] * at.upper[i] if k < t else 0.0)
-            sums[1, i] = share[i] * by_scale if abs(predictors[0, i]) < MAX_LOG_SCALE else 0.0
+            sums[1, i] = share[i] * by_scale
         if len(patterns) > 0:
             for q in range(len(patterns)):
                 sums[q + 2, i] = 0.0
@@ -128,8 +128,9 @@ def _likelihood(
                 by *= gap[g] * factors[g, i]
                 by_gap[g] += by
                 for q in range(len(patterns)):
-                    if abs(predictors[q + 1, i]) < MAX_LOG_SCALE:
-                        sums[q + 2, i] += by * patterns[q, g]
+                    sums[q + 2, i] += by * patterns[q, g]
+        for q in range(n_sums):
+            sums[q + 1, i] *= 1.0 - (predictors[q, i] / SATURATION) ** 2
     by_threshold[0] = 0.0
     for k in range(t):
         by_threshold[0] += by_edge[k + 1]

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from isbor._core.types import BoolArray, FloatArray, IntArray, SingleArray
 from isbor.data.rows import TrainingRows
 from isbor.model.basis import Functions, adaptive_cost, column_costs, monomials
-from isbor.model.compiled_cuts import MAX_LOG_SCALE
+from isbor.model.compiled_cuts import SATURATION
 from isbor.model.cuts import RowShape, gap_patterns, row_thresholds
 from isbor.search.adaptive.compiled_training import Batches, Layout, train
 
@@ -74,7 +74,7 @@ class Trainable:
         change = functions.offset - self.functions.offset
         weights, thresholds = self.weights, self.thresholds - self.weights @ change
         if len(self.shape_weights):
-            constant = np.clip(self.shape_weights @ change, -MAX_LOG_SCALE, MAX_LOG_SCALE)
+            constant = np.clip(self.shape_weights @ change, -SATURATION, SATURATION)
             patterns = gap_patterns(len(thresholds), len(constant) - 1)
             if len(patterns):
                 factors = np.exp(constant[1:] @ patterns)
