@@ -49,8 +49,9 @@ from isbor.model.likelihood import edges
 __all__ = ["FIRST_PRECISION", "ShapeFit", "expand_shape", "fit_shape", "shape_at_rows"]
 
 FIRST_PRECISION = 30.0  # starting value of λ
-_PRECISIONS = (3.0, 1e6)  # limits of λ
+_PRECISIONS = (0.3, 1e6)  # limits of λ
 _MAX_ROUNDS = 3
+_MAX_STEPS = 8  # of Newton's method for one sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def fit_shape(
     precision: FloatArray,
     workers: Workers,
     max_rounds: int = _MAX_ROUNDS,
-    max_steps: int = 50,
+    max_steps: int = _MAX_STEPS,
 ) -> ShapeFit:
     """Fit the weights of functions, whose values are `columns`, in the sums of the shape.
 

@@ -11,7 +11,8 @@ not worth it take the places of better ones. What a function is worth to noise a
 response) counts as well. Rounds are repeated until one raises the objective by little. At
 last, the functions that remain are trained once more, with short steps.
 
-If rows are very many, this happens on a stratified sample. Then the model is refitted to all rows.
+If rows are many, this happens on a stratified sample at first. Then the model is refitted to more rows, for
+which more functions pay, and the search goes on there for a few rounds; at last, it is refitted to all rows.
 """
 
 from dataclasses import dataclass, replace
@@ -42,6 +43,7 @@ __all__ = ["JointSettings", "search_jointly"]
 _REACH = 3.0  # prior reach of trained functions before selection
 _ROUGH = 1.0  # Newton decrement at which a mode before selection counts as found, in nats
 _POLISH_LENGTH = 0.01  # step length of the last training
+_SHAPE_STEPS = 3  # Newton steps for each sum of the shape in a round
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,9 @@ class JointSettings:
     max_vectors: float = np.inf
     varying: Varying = "thresholds"
     max_rounds: int = 8
-    max_rows: int = 32_000  # functions are trained on at most this many rows
+    # Rows on which functions are searched for, at most: at first, and then for a few more rounds.
+    stages: tuple[int, ...] = (32_000, 128_000)
+    more_rounds: int = 3
     n_fresh: int = 600  # fresh functions proposed in each round
     n_children: int = 200  # children of the functions kept
     n_siblings: int = 600  # siblings of the functions kept
@@ -61,6 +65,7 @@ class JointSettings:
     min_epochs: int = 12
     max_epochs: int = 30
     enough_steps: int = 300
+    max_steps: int = 3000
     step_length: float = 0.03
     # The last round is one that raises the objective by less than this share of it, or this many nats.
     round_rtol: float = 2e-3
@@ -69,12 +74,13 @@ class JointSettings:
 
     def n_trained(self, n_rows: int) -> int:
         """Return how many functions are trained together."""
-        return int(np.clip(1.3 * np.sqrt(n_rows), 32, 192))
+        return int(np.clip(1.3 * np.sqrt(n_rows), 32, 384))
 
     def n_steps(self, n_rows: int) -> int:
         """Return the number of steps of a training, with batches of 256 rows."""
         each = n_rows / 256
-        return int(max(self.min_epochs * each, min(self.enough_steps, self.max_epochs * each), 1))
+        steps = max(self.min_epochs * each, min(self.enough_steps, self.max_epochs * each), 1)
+        return int(min(steps, self.max_steps))
 
 
 def search_jointly(
@@ -91,49 +97,102 @@ def search_jointly(
     `feature`, (d,), is the feature of each column. `start` is a model of the same columns, from whose
     functions the search begins.
     """
-    sample = rows.head(settings.max_rows)
-    penalised = PassSettings(settings.size_prior, settings.max_vectors, settings.tol)
-    proposals = Proposals.of(random, sample, feature)
-    nothing = proposals.fresh(0).functions(sample.X)
+    sample = rows.head(settings.stages[0])
     if start is None:
+        nothing = Proposals.of(random, sample, feature).fresh(0).functions(sample.X)
         state = State(sample, start_from(sample, nothing, workers), None)
     else:
         state = State.of(sample, start, workers)
     recorder.begin_run(state.model, settings.size_prior)
-    best = state
-
     n_sums = n_shape_sums(settings.varying, len(state.model.mode.thresholds))
-
-    def after(state: State, added: Functions, step_length: float) -> State:
-        """Return the state after training, deletions and a new fit of the shape."""
-        trained = _trained(state, added, settings, n_sums, random, step_length, workers)
-        recorder.record_whole("training", state.model, trained.model, settings.size_prior)
-        kept = trained.pruned(penalised, workers, recorder)
-        return kept.with_new_shape(n_sums, workers, recorder, settings.size_prior) if n_sums else kept
-
+    search = _Search(feature, settings, n_sums, random, workers, recorder)
     reason = StopReason.MAX_ROUNDS
     try:
-        for k in range(settings.max_rounds):
-            added = _proposed(state, proposals, settings, workers)
-            state = after(state, added, settings.step_length)
+        for k, n_rows in enumerate(settings.stages):
+            if k and (len(state.rows) == len(rows) or reason is StopReason.MAX_TIME):
+                break
+            if k:
+                state = search.on_more_rows(state, rows.head(n_rows))
+            state, reason = search.rounds(state, settings.max_rounds if k == 0 else settings.more_rounds)
+        if reason is not StopReason.MAX_TIME:
+            state = search.polished(state)
+        if len(state.rows) < len(rows):
+            state = search.on_more_rows(state, rows)
+    except UnresolvedError:  # some functions are collinear: keep what there is
+        if len(state.rows) < len(rows):
+            state = State.of(rows, state.model, workers)
+    return state.model, reason
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A search: what stays the same from round to round."""
+
+    feature: IntArray
+    settings: JointSettings
+    n_sums: int  # of the shape
+    random: np.random.Generator
+    workers: Workers
+    recorder: Recorder
+
+    def rounds(self, state: State, max_rounds: int) -> tuple[State, StopReason]:
+        """Return the best state after some rounds, and why they ended."""
+        settings, best = self.settings, state
+        proposals = Proposals.of(self.random, state.rows, self.feature)
+        for k in range(max_rounds):
+            try:
+                added = _proposed(state, proposals, settings, self.workers)
+                state = self._after(state, added, settings.step_length)
+            except UnresolvedError:  # some functions are collinear
+                if not len(best.model):
+                    raise
+                return best, StopReason.CONVERGED
             rise = state.objective(settings.size_prior) - best.objective(settings.size_prior)
-            best = max(best, state, key=lambda found: found.objective(settings.size_prior))
+            best = self._better(best, state)
             enough = max(settings.round_rtol * abs(best.model.log_evidence), settings.round_atol)
             if k and rise < enough:
-                reason = StopReason.CONVERGED
-                break
-            if workers.is_late():
-                reason = StopReason.MAX_TIME
-                break
-        if reason is not StopReason.MAX_TIME:
-            polished = after(best, nothing, _POLISH_LENGTH)
-            best = max(best, polished, key=lambda found: found.objective(settings.size_prior))
-        if len(sample) < len(rows):
-            best = _on_all_rows(rows, best, penalised, workers, recorder)
-    except UnresolvedError:  # some functions are collinear: keep what there is
-        if len(best.rows) < len(rows):
-            best = State.of(rows, best.model, workers)
-    return best.model, reason
+                return best, StopReason.CONVERGED
+            if self.workers.is_late():
+                return best, StopReason.MAX_TIME
+        return best, StopReason.MAX_ROUNDS
+
+    def polished(self, state: State) -> State:
+        """Return the state after a training with short steps, if it is better."""
+        nothing = state.model.functions.take(slice(0))
+        return self._better(state, self._after(state, nothing, _POLISH_LENGTH))
+
+    def on_more_rows(self, state: State, rows: TrainingRows) -> State:
+        """Return a state refitted to more rows, after deletions."""
+        model = state.with_worth(
+            columns_of(state.rows, state.model.functions, self.workers), self.workers
+        ).model
+        whole = State.of(rows, model, self.workers)
+        whole = replace(whole, model=replace(whole.model, shape_worth=model.shape_worth))
+        kept = whole.pruned(self._penalised, self.workers, self.recorder)
+        return replace(
+            kept, model=replace(kept.model, shape_worth=None), shape_precision=state.shape_precision
+        )
+
+    @property
+    def _penalised(self) -> PassSettings:
+        return PassSettings(self.settings.size_prior, self.settings.max_vectors, self.settings.tol)
+
+    def _better(self, one: State, other: State) -> State:
+        """Return the state with the higher objective."""
+        return max(one, other, key=lambda found: found.objective(self.settings.size_prior))
+
+    def _after(self, state: State, added: Functions, step_length: float) -> State:
+        """Return the state after training, deletions and a new fit of the shape."""
+        settings, workers, recorder = self.settings, self.workers, self.recorder
+        trained = _trained(state, added, settings, self.n_sums, self.random, step_length, workers)
+        recorder.record_whole("training", state.model, trained.model, settings.size_prior)
+        kept = trained.pruned(self._penalised, workers, recorder)
+        if not self.n_sums:
+            return kept
+        # In the next round it is fitted again, so a few steps suffice.
+        return kept.with_new_shape(
+            self.n_sums, workers, recorder, settings.size_prior, max_rounds=1, max_steps=_SHAPE_STEPS
+        )
 
 
 def _proposed(state: State, proposals: Proposals, settings: JointSettings, workers: Workers) -> Functions:
@@ -194,17 +253,6 @@ def _trained(
     )
     after = replace(state, model=replace(fitted, shape_weights=shape_weights), shape=shape)
     return after.with_worth(columns, workers)
-
-
-def _on_all_rows(
-    rows: TrainingRows, state: State, penalised: PassSettings, workers: Workers, recorder: Recorder
-) -> State:
-    """Return the state of a search on a sample, refitted to all rows, after deletions."""
-    whole = State.of(rows, state.model, workers)
-    worth = state.with_worth(columns_of(state.rows, state.model.functions, workers), workers)
-    model = replace(whole.model, shape_worth=worth.model.shape_worth)
-    kept = replace(whole, model=model).pruned(penalised, workers, recorder)
-    return replace(kept, model=replace(kept.model, shape_worth=None))
 
 
 def _mean_squares(columns: Columns, n_rows: int, workers: Workers) -> FloatArray:

@@ -99,10 +99,13 @@ class State:
         precision[: len(self.shape_precision)] = self.shape_precision[:n_sums]
         return precision
 
-    def with_new_shape(self, n_sums: int, workers: Workers, recorder: Recorder, size_prior: float) -> "State":
+    def with_new_shape(
+        self, n_sums: int, workers: Workers, recorder: Recorder, size_prior: float, **limits: int
+    ) -> "State":
         """Return the state after refitting the shape given the score, then the score given the shape.
 
-        The shape consists of `n_sums` sums. It begins with the weights that the model has.
+        The shape consists of `n_sums` sums. It begins with the weights that the model has. `limits` are those
+        of `fit_shape`.
         """
         rows, model = self.rows, self.model
         start = padded(model.shape_weights, n_sums, len(model))
@@ -110,7 +113,14 @@ class State:
         sample = rows.head(_SHAPE_ROWS)
         of_sample = columns if len(sample) == len(rows) else columns_of(sample, model.functions, workers)
         found = fit_shape(
-            sample, model.functions, of_sample, model.mode, start, self.precision_of_shape(n_sums), workers
+            sample,
+            model.functions,
+            of_sample,
+            model.mode,
+            start,
+            self.precision_of_shape(n_sums),
+            workers,
+            **limits,
         )
         after = State._refitted(rows, replace(model, shape_weights=found.weights), columns, workers)
         after = replace(after, shape_precision=found.precision)

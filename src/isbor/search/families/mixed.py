@@ -43,7 +43,7 @@ class _Limits:
     few_functions: int
     first_rounds: int
     rounds: int
-    joint_functions: int  # of each member that is trained jointly
+    joint_functions: float  # of each member that is trained jointly
     joint_rounds: int
 
 
@@ -63,7 +63,7 @@ _LIMITS: dict[Effort, _Limits] = {
         few_functions=60,
         first_rounds=2,
         rounds=5,
-        joint_functions=100,
+        joint_functions=np.inf,
         joint_rounds=8,
     ),
     "thorough": _Limits(
@@ -72,7 +72,7 @@ _LIMITS: dict[Effort, _Limits] = {
         few_functions=400,
         first_rounds=5,
         rounds=5,
-        joint_functions=100,
+        joint_functions=np.inf,
         joint_rounds=12,
     ),
 }
