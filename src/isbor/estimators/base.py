@@ -194,9 +194,9 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
         X : array-like or data frame of shape (n_samples, n_features)
             Rows with the same features as in `fit`.
         loss : "absolute", "zero_one", "quadratic" or array-like, default="absolute"
-            The loss whose expected value the predicted label minimises. "absolute": the class whose
-            thresholds enclose the score; for a Bayesian model, this is the median of the predictive
-            distribution without lapses (see `predict_proba`). "zero_one": the most probable class.
+            The loss whose expected value the predicted label minimises. "absolute": the median of the
+            predictive distribution, without lapses (see `predict_proba`) for a Bayesian model; for a single
+            model, this is the class whose thresholds enclose the score. "zero_one": the most probable class.
             "quadratic": the class nearest to the mean rank. An array of shape (n_classes, n_classes) is a
             matrix of costs, cost[true, predicted], with the classes in order.
 

@@ -63,8 +63,7 @@ class ISBOR(SparseClassifier):
         adapt more to noise. Increase it for fewer functions.
     max_vectors : int or None, default=None
         Largest number of basis functions. None means no limit, but a "mixed" model with n_members="auto" has
-        at most 200, or 400 with more than 1,500 rows (`effort` changes that). Set it to bound the time of
-        predictions.
+        at most 200 if there are up to 1,500 rows. Set it to bound the time of predictions.
     n_members : int or "auto", default="auto"
         Number of searches that a "mixed" model averages. "auto" means four with more than 1,500 rows, else
         two, or up to four if their functions are few, about 60 in total (`effort` changes that). With
@@ -73,6 +72,11 @@ class ISBOR(SparseClassifier):
     noise : "varying" or "constant", default="varying"
         Whether the noise of a "mixed" model may vary between rows. If so, the logarithm of its standard
         deviation is a sum of the same functions as the score. Other families have constant noise.
+    thresholds : "auto", "varying" or "constant", default="auto"
+        Whether the thresholds of a "mixed" model may vary between rows. If so, the logarithm of each gap
+        between thresholds is a sum of the same functions as the score, so features may separate some classes
+        and not others (no parallel lines). The data decide how much they vary, if at all. "auto" means
+        "varying", unless the noise is constant. `thresholds_at` returns them for each row.
     missing : "auto", "indicator" or "error", default="auto"
         How to treat missing cells. "indicator": in a numeric column, they are replaced by the mean and marked
         in an extra column; in a categorical column, they are a category of their own. "error": they raise an
@@ -123,8 +127,8 @@ class ISBOR(SparseClassifier):
     classes_ : ndarray of shape (n_classes,)
         Classes, lowest first.
     thresholds_ : ndarray of shape (n_classes - 1,)
-        Thresholds between the classes. All scores are reported on a scale on which the scores of the training
-        rows have mean 0 and standard deviation 1.
+        Thresholds between the classes; if they vary, those of the average row. All scores are reported on a
+        scale on which the scores of the training rows have mean 0 and standard deviation 1.
     sigma_ : float
         Typical standard deviation of the noise on this scale (noise-to-signal ratio). `noise_scale` returns
         that of each row.
@@ -177,8 +181,9 @@ class ISBOR(SparseClassifier):
     Notes
     -----
     For "rbf", the score is ``intercept_`` plus the sum of exp(-gamma_ ‖(x - z)/feature_scale_‖²) · dual_coef_
-    over the relevance vectors z. The predicted label is the class whose thresholds enclose the score. It is
-    the median of the predictive distribution, which is not always the most probable class.
+    over the relevance vectors z. The predicted label is the median of the predictive distribution, which is
+    not always the most probable class. For a single model, it is the class whose thresholds enclose the
+    score. The probabilities of an average of models are the averages of their probabilities.
 
     In a data frame, a column with strings or booleans or of a categorical type is encoded by one 0/1 column
     for each category; these columns are scaled together, as one feature. One more column marks unseen
@@ -296,6 +301,11 @@ class ISBOR(SparseClassifier):
             "gamma": (f"gamma={self.gamma!r}", self.gamma != "evidence"),
             "solver": ("solver='sequential'", self.solver == "sequential"),
         }
+        if self.noise == "constant" and self.thresholds == "varying":
+            raise ValueError(
+                "thresholds='varying' cannot be combined with noise='constant': the noise is what all gaps "
+                "between thresholds have in common. Remove one."
+            )
         for name, (text, is_given) in given.items():
             if is_given and self.basis == "mixed":
                 raise ValueError(

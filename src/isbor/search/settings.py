@@ -62,7 +62,7 @@ class SearchSettings:
     max_vectors: float  # infinite: no limit
     n_members: int | None  # None: chosen automatically
     seed: int
-    varying: Varying = "thresholds"  # used by the family "mixed" only
+    varying: Varying = "thresholds"  # what varies with the row in a "mixed" model besides the score
     preliminary: bool = False  # a short search, because another fit follows
     effort: Effort = "default"
     first_gamma: float | None = None  # a guess of the width, near which it is chosen

@@ -15,9 +15,11 @@ deletes functions. If there are still more than `max_vectors`, the penalty is ra
 model at its limit can still exchange functions for better ones.
 
 **Noise.** Varying noise is fitted at the end of each round. The next round may delete functions of the noise,
-which can lower the objective; the search continues, and the best model is returned.
+which can lower the objective; the search continues, and the best model is returned. Thresholds that vary with
+the row are fitted once, at the end.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -85,8 +87,25 @@ def search_functions(
     else:
         state = State.of(rows, start, workers)
     recorder.begin_run(state.model, settings.size_prior)
-    state = best = state.shrunk(penalised, workers, recorder)
-    n_sums = min(n_shape_sums(settings.varying, len(state.model.mode.thresholds)), 1)  # the noise
+    state = state.shrunk(penalised, workers, recorder)
+    best, reason = _best_of_rounds(state, proposals, penalised, settings, workers, recorder)
+    n_sums = n_shape_sums(settings.varying, len(best.model.mode.thresholds))
+    if n_sums > 1:
+        with suppress(UnresolvedError):
+            best = best.with_new_shape(n_sums, workers, recorder, settings.size_prior)
+    return best.model, reason
+
+
+def _best_of_rounds(
+    state: State,
+    proposals: Proposals,
+    penalised: PassSettings,
+    settings: AdaptiveSettings,
+    workers: Workers,
+    recorder: Recorder,
+) -> tuple[State, StopReason]:
+    """Return the best state after rounds with varying noise at most, and why they ended."""
+    n_sums, best = (0 if settings.varying == "nothing" else 1), state
     for _ in range(settings.max_rounds):
         before = state.objective(settings.size_prior)
         state = _round(state, proposals, penalised, settings, workers, recorder)
@@ -95,13 +114,13 @@ def search_functions(
             try:
                 state = state.with_new_shape(n_sums, workers, recorder, settings.size_prior)
             except UnresolvedError:  # with the new noise, functions are collinear
-                return best.model, StopReason.CONVERGED
+                return best, StopReason.CONVERGED
         best = max(best, state, key=lambda found: found.objective(settings.size_prior))
         if rise < max(settings.round_rtol * abs(before), settings.round_atol):
-            return best.model, StopReason.CONVERGED
+            return best, StopReason.CONVERGED
         if workers.is_late():
-            return best.model, StopReason.MAX_TIME
-    return best.model, StopReason.MAX_ROUNDS
+            return best, StopReason.MAX_TIME
+    return best, StopReason.MAX_ROUNDS
 
 
 def _round(
