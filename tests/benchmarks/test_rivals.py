@@ -1,7 +1,5 @@
 """The rivals of the scoreboard, each as an experiment runs it; a package that is missing is skipped."""
 
-import importlib
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,17 +9,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
+from benchmarks.scoreboard.models import MODELS, TUNED
 from isbor.datasets import make_saddle
 from isbor.experiments import Holdout, Job, Saddle, Search, Task
 from isbor.experiments.description.baselines import median_class
 from isbor.experiments.description.models import make_estimator
 from isbor.experiments.running.measure import measure
 
-pytest.importorskip("skordinal")  # which the scoreboard's list of models imports
-models = importlib.import_module("benchmarks.scoreboard.models")
-
 TASK = Task("saddle", "Saddle", Saddle(150), Holdout(100))
-RIVALS = [model for model in models.MODELS if model.estimator.startswith("benchmarks.rivals")]
+RIVALS = [model for model in MODELS if model.estimator.startswith("benchmarks.rivals")]
 DEFAULTS = {
     "catboost-tuned": {"iterations": 1000, "depth": 6, "learning_rate": None},
     "lightgbm-tuned": {"n_estimators": 100, "num_leaves": 31, "learning_rate": 0.1},
@@ -31,12 +27,8 @@ SIZES = {"catboost": 1000, "lightgbm": 300, "xgboost": 300, "ogboost": 100, "ord
 
 
 def of(model, **parameters):
-    """Return an unfitted estimator, or skip the test."""
-    for package in (model.estimator.split(":")[0], *(["interpret"] if model.name == "ebm" else [])):
-        try:
-            importlib.import_module(package)
-        except ModuleNotFoundError as error:
-            pytest.skip(str(error))
+    """Return an unfitted estimator, or skip the test if its package is not installed."""
+    pytest.importorskip(model.estimator.partition(":")[0])
     return make_estimator(model.estimator, {**model.parameters, **parameters})
 
 
@@ -75,7 +67,7 @@ def test_a_rival_predicts_the_median_of_labels_with_gaps(model):
     assert estimator.n_functions_ == SIZES.get(model.name, 500)
 
 
-@pytest.mark.parametrize("model", models.TUNED, ids=lambda model: model.name)
+@pytest.mark.parametrize("model", TUNED, ids=lambda model: model.name)
 def test_grids_are_of_parameters_that_the_package_takes(model):
     for point in ParameterGrid(dict(model.grid)):
         estimator = clone(of(model)).set_params(**point)
@@ -84,7 +76,7 @@ def test_grids_are_of_parameters_that_the_package_takes(model):
         assert {name: package[name] for name in given} == given
 
 
-@pytest.mark.parametrize("model", models.TUNED, ids=lambda model: model.name)
+@pytest.mark.parametrize("model", TUNED, ids=lambda model: model.name)
 def test_the_defaults_are_a_point_of_the_grid(model):
     default = DEFAULTS[model.name]
     assert default in list(ParameterGrid(dict(model.grid)))
@@ -93,7 +85,7 @@ def test_the_defaults_are_a_point_of_the_grid(model):
 
 
 def test_a_record_has_the_size_and_the_parameters_found():
-    model = next(model for model in models.TUNED if model.name == "lightgbm-tuned")
+    model = next(model for model in TUNED if model.name == "lightgbm-tuned")
     of(model)
     record = measure(Job(model, TASK, 0, 0, Search(folds=2)))
     chosen = record.parameters

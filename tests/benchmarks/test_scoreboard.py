@@ -1,6 +1,5 @@
 """The scoreboard: its sets and models, and its tables from made-up records."""
 
-import importlib
 import math
 import os
 from dataclasses import replace
@@ -10,16 +9,12 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from benchmarks.more_sets import MORE_SETS, load_more
+from benchmarks.scoreboard import SCOREBOARD, tables, tasks
+from benchmarks.scoreboard import __main__ as command
+from benchmarks.tables import DOCS
 from isbor.datasets.files import write_table
 from isbor.experiments import Record, Results, Store
 from tests.experiments.samples import ONE, TWO, experiment, results_of
-
-pytest.importorskip("skordinal")
-SCOREBOARD = importlib.import_module("benchmarks.scoreboard").SCOREBOARD
-command = importlib.import_module("benchmarks.scoreboard.__main__")
-tables = importlib.import_module("benchmarks.scoreboard.tables")
-tasks = importlib.import_module("benchmarks.scoreboard.tasks")
-
 
 # --- Sets and models ---------------------------------------------------------------------------------------
 
@@ -47,8 +42,7 @@ def test_large_sets_are_those_above_5000_rows(task):
 
 
 def test_the_document_has_the_tables_of_every_group_with_sets():
-    documents = importlib.import_module("benchmarks.tables")
-    text = (documents.DOCS / "scoreboard.md").read_text("utf-8")
+    text = (DOCS / "scoreboard.md").read_text("utf-8")
     for group in tasks.GROUPS:
         for name in tables.tables_for():
             assert (f"<!-- table: scoreboard-{group.name}-{name} -->" in text) == bool(group.tasks)
