@@ -48,7 +48,7 @@ def tables_for() -> dict[str, Callable[[Results], Table | None]]:
         "ranks": _when_all_ran(ranks),
         "outcomes": _when_all_ran(outcomes),
         **{
-            f"{_NAMES.get(head, head)}": _when_all_ran(_by_set(head, quantity))
+            _NAMES.get(head, head): _when_all_ran(_by_set(head, quantity))
             for head, quantity in MEASURES.items()
         },
         **{f"{_NAMES[head]}-differences": _when_all_ran(_differences(head)) for head in ERRORS},

@@ -43,7 +43,9 @@ def friedman_of(results: Results, quantity: Quantity = MAE) -> Friedman | None:
     """
     errors = results.values(quantity.of)
     last = {task.source: task.name for task in results.experiment.tasks}
-    without = {record.model for record in results.all_records if record.ok and quantity.of(record) is None}
+    finished = [record for record in results.all_records if record.ok]
+    having = {record.model for record in finished if quantity.of(record) is not None}
+    without = {record.model for record in finished} - having
     models = [model.name for model in results.experiment.distinct_models if model.name not in without]
     try:
         return friedman({name: errors[name] for name in last.values()}, models, _LEVEL)
