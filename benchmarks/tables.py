@@ -16,6 +16,8 @@ import numpy as np
 
 from benchmarks import studies
 from benchmarks.reliability import reliability_sums
+from benchmarks.scoreboard.tables import of_sets, tables_for
+from benchmarks.scoreboard.tasks import GROUPS, Group
 from isbor.experiments import Record, Results, load_study
 from isbor.experiments.reporting.provenance import dates, provenance
 from isbor.experiments.reporting.tables.difference_tables import against_first
@@ -35,7 +37,10 @@ from isbor.experiments.running.record_files import read_record_lines, record_lin
 __all__ = ["DOCUMENTS", "TABLES", "known_records", "rewritten"]
 
 DOCS = Path(__file__).parents[1] / "docs"
-DOCUMENTS = (DOCS.parent / "README.md", DOCS / "comparison.md", DOCS / "reproduction.md")
+DOCUMENTS = (
+    DOCS.parent / "README.md",
+    *(DOCS / name for name in ("comparison.md", "reproduction.md", "scoreboard.md")),
+)
 RECORDS = DOCS / "results" / "records.jsonl"
 Make: TypeAlias = Callable[[Results], Table | None]  # None: there is too little for such a table
 _PLACE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -137,6 +142,16 @@ def _of_study(name: str) -> Make:
     return lambda results: study_tables(results).get(name)
 
 
+def _of_group(group: Group, make: Make) -> Make:
+    """Return the function for the results on a group of the scoreboard's sets."""
+
+    def make_of_group(results: Results) -> Table | None:
+        part = of_sets(results, group.tasks)
+        return None if part is None else make(part)
+
+    return make_of_group
+
+
 _PAPER = "benchmarks.studies:PAPER"
 _SHOWN = [model.name for model in studies.PAPER.models if model != studies.FEW]
 TABLES: dict[str, tuple[str, Sequence[str] | None, Make]] = {
@@ -164,6 +179,15 @@ TABLES: dict[str, tuple[str, Sequence[str] | None, Make]] = {
             *("mae", "log-loss", "seconds-with-search", "vectors"),
             *("wilcoxon", "wilcoxon-by-data", "ranks", "paper", "unfinished"),
         )
+    },
+    **{
+        f"scoreboard-{group.name}-{name}": (
+            "benchmarks.scoreboard:SCOREBOARD",
+            None,
+            _of_group(group, make),
+        )
+        for group in GROUPS
+        for name, make in tables_for().items()
     },
 }
 """By name: the study that a table is of, as `isbor reproduce` takes it, models, and how the table is made."""

@@ -11,7 +11,10 @@ from isbor import __version__
 from tests.packaging.oldest import requirements
 
 ROOT = Path(__file__).parents[2]
-MODULES = {"scikit-learn": "sklearn"}  # of packages that are not called as their module is
+MODULES = {
+    "scikit-learn": "sklearn",
+    "interpret-core": "interpret",
+}  # of packages that are not called as their module is
 
 
 def imports(folder: str) -> Iterator[tuple[Path, str]]:

@@ -43,6 +43,23 @@ def test_what_counts_is_the_corrected_test(d, outcome):
     assert of_zero(d, 3 / 7).outcome == outcome
 
 
+@pytest.mark.parametrize(
+    ("d", "outcome"),
+    [
+        ([0.0, -0.1, -0.2], "win"),  # mean -0.1, error √((1/3 + 3/7) 0.01) = 0.087
+        ([0.05, -0.1, -0.2], "draw"),  # mean -0.083, error 0.110; uncorrected it would be 0.073
+        ([0.0, 0.1, 0.2], "loss"),
+        ([0.1, 0.1, 0.1], "loss"),
+        ([0.0, 0.0, 0.0], "draw"),
+        ([-0.1], "draw"),  # one split tells nothing
+    ],
+)
+def test_outcomes_by_one_corrected_error(d, outcome):
+    found = of_zero(d, 3 / 7)
+    assert found.beyond(1.0) == outcome
+    assert found.beyond(0.0 if outcome != "draw" else math.inf) == outcome
+
+
 def test_nothing_in_common_is_not_compared():
     assert paired_difference({0: 1.0}, {1: 1.0}, 0.5) is None
 

@@ -10,6 +10,7 @@ from isbor.experiments import CATALOGUE, BenchmarkData, Experiment, Holdout, Res
 from isbor.experiments.reporting.paired import paired_difference
 from isbor.experiments.reporting.significance import friedman
 from isbor.experiments.reporting.tables.difference_tables import friedman_of
+from isbor.experiments.reporting.tables.quantities import LOG_LOSS
 from isbor.experiments.reporting.tables.study import study_tables
 from isbor.experiments.reporting.tables.table import Entry
 from tests.experiments.samples import (
@@ -202,6 +203,31 @@ def test_mean_ranks_are_in_order_with_the_outcome_of_the_test():
         f"{found.p_value:.2g}): the models differ at level 0.1. By Nemenyi's test two models differ if "
         f"their mean ranks are more than {found.critical_difference:.2f} apart."
     )
+
+
+def test_fewer_splits_of_a_data_set_are_not_missing():
+    """All models have two splits of task 2, and B one of task 1."""
+    fewer = {("t2", model.name): replace(model, splits_at_most=2) for model in (A, B)}
+    variants = {**fewer, ("t1", "b"): replace(B, splits_at_most=1)}
+    study = experiment(models=(A, B), variants=variants)
+    errors = {(task, model): [0.1, 0.1, 0.1] for task in ("t1", "t2") for model in "ab"}
+    table = study_tables(results_of(study, errors))["mae"]
+    shown = [[entry.text.partition(" ±")[0] for entry in row[1:]] for row in table.rows]
+    assert shown == [["0.100", "0.100"], ["0.100 [1]", "0.100"]]
+    assert table.notes[0].startswith("Over 2 to 3 splits.")
+
+
+def test_ranks_by_a_quantity_leave_out_models_without_it():
+    errors = {(task, model): [k / 10] for task in ("t1", "t2") for k, model in enumerate("abc", start=1)}
+
+    def metrics(job):
+        mae = errors[job.task.name, job.model.name][0]
+        return {"mae": mae} if job.model.name == "b" else {"mae": mae, "log_loss": 1 - mae}
+
+    results = results_of(experiment(), errors, metrics=metrics)
+    assert friedman_of(results).mean_ranks == (1.0, 2.0, 3.0)
+    found = friedman_of(results, LOG_LOSS)
+    assert (found.models, found.mean_ranks) == (("a", "c"), (2.0, 1.0))
 
 
 def test_ranks_need_two_data_sets_with_common_splits():

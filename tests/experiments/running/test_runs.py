@@ -153,6 +153,7 @@ def test_a_timeout_is_rerun_only_if_asked(tmp_path):
 def small_study():
     models = [CATALOGUE[name] for name in ("isbor-evidence", "gpor", "kdlor", "trees")]
     models = [replace(one, grid={name: values[:2] for name, values in one.grid.items()}) for one in models]
+    models[-1] = replace(models[-1], packages=("rich",))
     return experiment(*models, splits=2)
 
 
@@ -177,6 +178,8 @@ def test_records_say_what_they_took_and_what_made_them(undisturbed):
         assert 30.0 < record.peak_memory < 1000.0
         assert record.versions["python"] == ".".join(map(str, sys.version_info[:3]))
         assert record.versions["isbor"] == isbor.__version__
+        assert ("rich" in record.versions) == (record.model == "trees")
+        assert ("functions" in record.parameters) == (record.model == "trees")
         assert record.machine["cores"] == str(os.cpu_count())
         assert (record.threads, record.commit) == (1, source_commit())
         age = datetime.now().astimezone() - datetime.fromisoformat(record.finished)

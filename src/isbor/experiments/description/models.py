@@ -65,6 +65,7 @@ class Model:
     digest: str = ""  # of the estimator's source file, if it lies beside the TOML file
     tuning: str = ""  # what a model without a grid chooses in its fit; empty: nothing
     same_as: str = ""  # a model that has the same solution, given the same parameters and grid
+    packages: tuple[str, ...] = ()  # whose versions a record states, as they are called on PyPI
     rows_at_most: int | None = None  # train on the first rows only; None: all rows
     splits_at_most: int | None = None  # run the first splits only; None: all splits
 

@@ -38,7 +38,14 @@ class PairedDifference:
     @property
     def outcome(self) -> Outcome:
         """What the difference says of the first model; less is better."""
-        if not self.p_value <= LEVEL:
+        return self._decided(self.p_value <= LEVEL)
+
+    def beyond(self, n_errors: float) -> Outcome:
+        """Return what a difference of more than so many corrected errors says; one split says nothing."""
+        return self._decided(abs(self.mean) > n_errors * self.corrected_error)
+
+    def _decided(self, differs: bool) -> Outcome:
+        if not differs:
             return "draw"
         return "win" if self.mean < 0.0 else "loss"
 

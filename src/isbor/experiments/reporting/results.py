@@ -44,13 +44,14 @@ class Results:
 
     def errors(self, name: str = "mae") -> Errors:
         """Return a metric by task, model and split, for tests: NaN for an unfinished run."""
+        return self.values(lambda record: record.metrics.get(name))
+
+    def values(self, of: Callable[[Record], float | None]) -> Errors:
+        """Return a value by task, model and split, for tests: NaN for an unfinished run."""
         return {
             task.name: {
-                model.name: {
-                    record.split: record.metrics[name] if record.ok else math.nan
-                    for record in self.records[task.name, model.name]
-                    if name in record.metrics or not record.ok
-                }
+                model.name: self.by_split(task.name, model.name, of)
+                | {r.split: math.nan for r in self.records[task.name, model.name] if not r.ok}
                 for model in self.experiment.models
             }
             for task in self.experiment.tasks

@@ -184,7 +184,7 @@ class JobProcess:
         return {
             "peak_memory": round(self._peak / 1e6, 1),
             "limits": asdict(self._limits),
-            "versions": package_versions(),
+            "versions": package_versions(*self.job.model.packages),
             "commit": source_commit(),
             "machine": machine_facts(),
             "finished": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),

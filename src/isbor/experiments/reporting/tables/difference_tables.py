@@ -22,24 +22,33 @@ from isbor.experiments.reporting.significance import (
 from isbor.experiments.reporting.tables.quantities import MAE, MAE_DIGITS, Quantity
 from isbor.experiments.reporting.tables.table import DASH, Entry, Table, number
 
-__all__ = ["against_first", "differences", "friedman_of", "mean_ranks", "tallies", "tests_of_first"]
+__all__ = [
+    "against_first",
+    "differences",
+    "friedman_of",
+    "mean_ranks",
+    "paired",
+    "tallies",
+    "tests_of_first",
+]
 
 _LEVEL = 0.1  # of significance, as in the paper
 
 
-def friedman_of(results: Results) -> Friedman | None:
+def friedman_of(results: Results, quantity: Quantity = MAE) -> Friedman | None:
     """Return Friedman's test of all models over all data sets, None if there are too few.
 
-    One data set in several sizes is one task: its last size counts, usually the largest.
+    One data set in several sizes is one task: its last size counts, usually the largest. Models whose
+    finished runs do not have the quantity, such as those without probabilities, are left out.
     """
-    errors = results.errors()
+    errors = results.values(quantity.of)
     last = {task.source: task.name for task in results.experiment.tasks}
+    finished = [record for record in results.all_records if record.ok]
+    having = {record.model for record in finished if quantity.of(record) is not None}
+    without = {record.model for record in finished} - having
+    models = [model.name for model in results.experiment.distinct_models if model.name not in without]
     try:
-        return friedman(
-            {name: errors[name] for name in last.values()},
-            [model.name for model in results.experiment.distinct_models],
-            _LEVEL,
-        )
+        return friedman({name: errors[name] for name in last.values()}, models, _LEVEL)
     except ValueError:
         return None
 
@@ -112,7 +121,7 @@ def differences(results: Results) -> Table:
     rows = []
     for task in experiment.tasks:
         for first, second in combinations(experiment.models, 2):
-            found = _paired(results, task, first, second, MAE)
+            found = paired(results, task, first, second, MAE)
             if found is None:
                 continue
             better = {"win": first.title, "draw": DASH, "loss": second.title}
@@ -149,7 +158,7 @@ def against_first(results: Results, quantities: Mapping[str, Quantity]) -> Table
     for task in results.experiment.tasks:
         for other in others:
             found = {
-                head: _paired(results, task, first, other, quantity) for head, quantity in quantities.items()
+                head: paired(results, task, first, other, quantity) for head, quantity in quantities.items()
             }
             known = {head: difference for head, difference in found.items() if difference is not None}
             if known:
@@ -176,6 +185,14 @@ def against_first(results: Results, quantities: Mapping[str, Quantity]) -> Table
         ),
         n_text=2,
     )
+
+
+def paired(
+    results: Results, task: Task, first: Model, second: Model, quantity: Quantity
+) -> PairedDifference | None:
+    """Return the first model less the second on the splits of a task that both have, None without any."""
+    ours, theirs = (results.by_split(task.name, model.name, quantity.of) for model in (first, second))
+    return paired_difference(ours, theirs, _test_over_train(results, task)) if ours and theirs else None
 
 
 def mean_ranks(found: Friedman, experiment: Experiment) -> Table:
@@ -207,13 +224,6 @@ def _left_out(experiment: Experiment) -> list[str]:
         for model in experiment.models
         if model not in experiment.distinct_models
     ]
-
-
-def _paired(
-    results: Results, task: Task, first: Model, second: Model, quantity: Quantity
-) -> PairedDifference | None:
-    ours, theirs = (results.by_split(task.name, model.name, quantity.of) for model in (first, second))
-    return paired_difference(ours, theirs, _test_over_train(results, task)) if ours and theirs else None
 
 
 def _with_errors(difference: PairedDifference | None) -> str:

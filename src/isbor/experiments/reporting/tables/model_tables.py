@@ -12,6 +12,7 @@ import numpy as np
 
 from isbor._core.types import FloatArray
 from isbor.experiments.description.experiment import Experiment
+from isbor.experiments.description.tasks import Task
 from isbor.experiments.reporting.results import Results
 from isbor.experiments.reporting.tables.quantities import (
     ACCURACY,
@@ -39,14 +40,19 @@ def by_task(results: Results, quantity: Quantity, *, show_all: bool = False) -> 
         [results.by_split(task.name, model.name, quantity.of) for model in experiment.models]
         for task in experiment.tasks
     ]
-    columns = [_column(values, quantity, experiment.splits) for values in found]
+    planned = [_planned(experiment, task) for task in experiment.tasks]
+    columns = [_column(values, quantity, n_splits) for values, n_splits in zip(found, planned, strict=True)]
     rows = [
         (Entry(model.title), *(column[k] for column in columns))
         for k, model in enumerate(experiment.models)
         if any(column[k].text != DASH for column in columns) or show_all
     ]
     notes = [_means_of(experiment)]
-    if any(0 < len(values) < experiment.splits for of_task in found for values in of_task):
+    if any(
+        0 < len(values) < n_splits
+        for of_task, n_splits in zip(found, planned, strict=True)
+        for values in of_task
+    ):
         notes.append(_FEWER)
     if any(entry.text == DASH for row in rows for entry in row):
         notes.append(f"{DASH}: {_why_none(results)}.")
@@ -140,8 +146,16 @@ def _array(values: Iterable[float]) -> FloatArray:
     return np.array(list(values), dtype=np.float64)
 
 
+def _planned(experiment: Experiment, task: Task) -> int:
+    """Return the number of splits of a data set that at least one model is to run on."""
+    limits = [experiment.model_on(task, model).splits_at_most for model in experiment.models]
+    return max(experiment.splits if limit is None else min(limit, experiment.splits) for limit in limits)
+
+
 def _means_of(experiment: Experiment) -> str:
-    splits = f"{experiment.splits} split{'s' * (experiment.splits > 1)}"
+    planned = [_planned(experiment, task) for task in experiment.tasks]
+    fewest, most = min(planned), max(planned)
+    splits = f"{most} split{'s' * (most > 1)}" if fewest == most else f"{fewest} to {most} splits"
     return f"Over {splits}. Best in bold, second best in italics."
 
 

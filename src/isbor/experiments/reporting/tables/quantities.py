@@ -12,6 +12,7 @@ from isbor.experiments.running.records import Record
 
 __all__ = [
     "ACCURACY",
+    "AVERAGE_MAE",
     "FIT_SECONDS",
     "LOG_LOSS",
     "MAE",
@@ -19,6 +20,7 @@ __all__ = [
     "MEMORY",
     "RPS",
     "SECONDS",
+    "SIZE",
     "VECTORS",
     "Quantity",
     "deviating",
@@ -67,11 +69,18 @@ def _sum(parts: Iterable[float | None]) -> float | None:
     return None if None in known else sum(part for part in known if part is not None)
 
 
+def _functions(record: Record) -> float | None:
+    """Return the number of functions that a model sums, whatever they are called."""
+    return record.parameters.get("functions") if record.vectors is None else record.vectors
+
+
 MAE = Quantity("Mean absolute error", _metric("mae"), deviating(MAE_DIGITS))
+AVERAGE_MAE = Quantity("Mean absolute error, average over classes", _metric("amae"), deviating(MAE_DIGITS))
 ACCURACY = Quantity("Accuracy", _metric("accuracy"), _mean(3), lowest_is_best=False)
 LOG_LOSS = Quantity("Log loss of the probabilities", _metric("log_loss"), _mean(3))
 RPS = Quantity("Ranked probability score", _metric("rps"), _mean(4))
 FIT_SECONDS = _duration("Seconds of one fit (median), search not included", "fit")
 SECONDS = _duration("Seconds of search and fit (median)", "search", "fit")
 VECTORS = Quantity("Relevance or support vectors", lambda record: record.vectors, _mean(1))
+SIZE = Quantity("Basis functions, support vectors, trees or shape functions", _functions, _mean(0))
 MEMORY = Quantity("Peak memory in megabytes, libraries included", lambda record: record.peak_memory, _mean(0))

@@ -1,0 +1,1 @@
+"""Classifiers of other packages that the scoreboard compares with, one module for each package."""
