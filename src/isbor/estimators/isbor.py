@@ -18,7 +18,7 @@ from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allow
 from isbor.estimators.sparse import SparseClassifier
 from isbor.search.families.catalogue import fit_families
 from isbor.search.result import Family, SearchResult
-from isbor.search.selection import Selection, select_families
+from isbor.search.selection import Known, Selection, select_families
 from isbor.search.settings import Effort, SearchSettings
 
 __all__ = ["ISBOR"]
@@ -45,9 +45,10 @@ class ISBOR(SparseClassifier):
         In "mixed", each function has its own centre and its own metric on one, two, three or more features;
         functions are proposed at random and improved by gradient ascent of the log evidence, and the score is
         an average of `n_members` searches. "auto" selects the family with the best mean log probability of
-        held-out labels, see `selection_`; on up to 2,500 rows, it also tries "rbf" with metric="ard", and
-        averages of families. metric="ard", a number as `gamma` and solver="sequential" imply "rbf" and cannot
-        be combined with "mixed". Set "rbf" for a model that is fast and easy to describe.
+        held-out labels, see `selection_`; on up to 2,500 rows, it also tries averages of families, on up to
+        1,500 rows a Gaussian process ("gp"), which is not sparse and must be clearly better, and where that
+        is not tried "rbf" with metric="ard". metric="ard", a number as `gamma` and solver="sequential" imply
+        "rbf" and cannot be combined with "mixed". Set "rbf" for a model that is fast and easy to describe.
     metric : "isotropic" or "ard", default="isotropic"
         Metric of basis="rbf": one width for all features, or one scale for each feature (automatic relevance
         determination), shared by all functions and learned by gradient ascent of the log evidence. The
@@ -128,7 +129,7 @@ class ISBOR(SparseClassifier):
         Typical standard deviation of the noise on this scale (noise-to-signal ratio). `noise_scale` returns
         that of each row.
     basis_ : str
-        The basis family, "rbf", "ard" or "mixed", or an average of families, such as "rbf + mixed".
+        The basis family, "rbf", "ard", "mixed" or "gp", or an average of families, such as "rbf + mixed".
     selection_ : Selection
         The families compared and the one selected. It prints as a table.
     feature_relevance_ : ndarray of shape (n_features,)
@@ -141,7 +142,7 @@ class ISBOR(SparseClassifier):
     intercept_ : float
         Constant of the score.
     alpha_ : ndarray of shape (n_relevance_,)
-        Prior precisions of the weights.
+        Prior precisions of the weights; NaN for those of a Gaussian process, which have a joint prior.
     relevance_vectors_ : ndarray of shape (n_relevance_, n_columns)
         Centres of the basis functions, in the units of X; categorical features are encoded. A feature that a
         function does not use has its mean value here.
@@ -149,9 +150,9 @@ class ISBOR(SparseClassifier):
         Row numbers of the relevance vectors in the training data; for "mixed", the rows on which the
         functions were first centred.
     n_relevance_ : int
-        Number of basis functions.
+        Number of basis functions; with a Gaussian process, two for each distinct training row.
     gamma_ : float, ndarray of shape (n_columns,) or None
-        Width ("rbf"), scale of each column ("ard"), or None if each function has its own metric.
+        Width ("rbf"), scale of each column ("ard"), or None if functions have different metrics.
     feature_scale_ : ndarray of shape (n_columns,)
         Standard deviations by which the columns are divided; infinite for constant columns.
     log_evidence_ : float
@@ -274,8 +275,8 @@ class ISBOR(SparseClassifier):
             training = self._read_training(X, y, sample_weight)
             self._check_size(training.rows)
             settings = self._settings(training.seed)
-            selection, width = self._select(training, settings, workers, callback)
-            settings = replace(settings, first_gamma=width)
+            selection, known = self._select(training, settings, workers, callback)
+            settings = known.guesses(settings)
             results = fit_families(selection.families, training, settings, "fit", workers, callback)
             result = SearchResult.average(list(results.values()), training.rows, workers)
             if workers.was_late:
@@ -314,17 +315,17 @@ class ISBOR(SparseClassifier):
 
     def _select(
         self, training: TrainingSet, settings: SearchSettings, workers: Workers, callback: Callback | None
-    ) -> tuple[Selection, float | None]:
-        """Return the basis family, as set by parameters or the best one, and a guess of the width."""
+    ) -> tuple[Selection, Known]:
+        """Return the basis family, as set by parameters or the best one, and guesses of its parameters."""
         if self.basis != "auto":
             family: Family = "mixed" if self.basis == "mixed" else "ard" if self.metric == "ard" else "rbf"
-            return Selection((family,), (), f"set by basis={self.basis!r}."), None
+            return Selection((family,), (), f"set by basis={self.basis!r}."), Known()
         if self.metric == "ard":
-            return Selection(("ard",), (), "set by metric='ard'."), None
+            return Selection(("ard",), (), "set by metric='ard'."), Known()
         if self.gamma != "evidence":
-            return Selection(("rbf",), (), f"set by gamma={self.gamma!r}."), None
+            return Selection(("rbf",), (), f"set by gamma={self.gamma!r}."), Known()
         if self.solver == "sequential":
-            return Selection(("rbf",), (), "set by solver='sequential'."), None
+            return Selection(("rbf",), (), "set by solver='sequential'."), Known()
         return select_families(training, settings, workers, callback)
 
     def _settings(self, seed: int) -> SearchSettings:
