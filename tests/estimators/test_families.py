@@ -2,7 +2,6 @@
 
 import pickle
 import re
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from isbor import ISBOR
 from isbor.metrics import log_loss, mean_absolute_error
 from isbor.search import selection
-from isbor.search.families import mixed
 from isbor.search.selection import FamilyTrial, Known, Selection
 from tests.problems import shop
 
@@ -286,30 +284,11 @@ def test_the_best_model_after_its_noise_was_fitted_is_kept(two_of_six):
     assert model.n_relevance_ == best.n_active
 
 
-def test_small_members_get_company_and_large_ones_go_on(two_of_six, monkeypatch):
+def test_a_committee_has_eight_members_unless_it_has_to_share(two_of_six):
     X, y = two_of_six[0][:200], two_of_six[1][:200]
-
-    def searched(model):
-        """Return how many functions each search began with, and how many its best model had."""
-        runs = {}
-        for step in model.trace_:
-            runs.setdefault(step.run, []).append(step)
-        return {
-            run: (
-                sum(step.kind == "start" for step in steps),
-                max((step for step in steps if step.kind == "noise"), key=lambda s: s.objective).n_active,
-            )
-            for run, steps in runs.items()
-        }
-
-    together = ISBOR(basis="mixed").fit(X, y)
-    assert len(together._model.models) == len(searched(together)) == 4
-    limits = replace(mixed._LIMITS["default"], few_functions=0)
-    monkeypatch.setitem(mixed._LIMITS, "default", limits)
-    alone = ISBOR(basis="mixed").fit(X, y)
-    assert len(alone._model.models) == 2
-    runs = searched(alone)
-    assert [runs[3][0], runs[4][0]] == [runs[1][1], runs[2][1]]
+    model = ISBOR(basis="mixed").fit(X, y)
+    assert len(model._model.models) == len({step.run for step in model.trace_}) == 8
+    assert len(ISBOR(basis="mixed", max_vectors=20).fit(X, y)._model.models) == 2
 
 
 @families

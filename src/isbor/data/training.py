@@ -51,11 +51,6 @@ class TrainingSet:
         alone = len(self.feature) + np.arange(len(self.feature))
         return np.where(self.encoding.categorical, self.feature, alone)
 
-    @property
-    def scale_numbers(self) -> IntArray:
-        """The same as `scale_groups`, numbered from 0 without gaps."""
-        return np.unique(self.scale_groups, return_inverse=True)[1]
-
     def with_unseen_categories(self, held_out: TrainingRows) -> TrainingRows:
         """Return held-out rows with categories that do not occur in the training rows marked as unseen."""
         categorical = self.encoding.categorical

@@ -63,13 +63,12 @@ class ISBOR(SparseClassifier):
         adapt more to noise. Increase it for fewer functions.
     max_vectors : int or None, default=None
         Largest number of basis functions. None means no limit, but a "mixed" model with n_members="auto" has
-        at most 200, or 400 with more than 1,500 rows (`effort` changes that). Set it to bound the time of
-        predictions.
+        at most 400 (`effort` changes that). Set it to bound the time of predictions; no Gaussian process is
+        tried then.
     n_members : int or "auto", default="auto"
         Number of searches that a "mixed" model averages. "auto" means four with more than 1,500 rows, else
-        two, or up to four if their functions are few, about 60 in total (`effort` changes that). With
-        `max_vectors`, there are two, or at most `max_vectors` / 8. More members take more time and reduce the
-        variation between searches.
+        eight (`effort` changes that). With `max_vectors`, there are two, or at most `max_vectors` / 8. More
+        members take more time and reduce the variation between searches.
     noise : "varying" or "constant", default="varying"
         Whether the noise of a "mixed" model may vary between rows. If so, the logarithm of its standard
         deviation is a sum of the same functions as the score. Other families have constant noise.
@@ -100,8 +99,8 @@ class ISBOR(SparseClassifier):
         Largest number of passes (gram) or moves (sequential). A warning is issued if it is reached.
     effort : "fast", "default" or "thorough", default="default"
         How much is tried. "fast" does not compare families (basis="auto" means "mixed") and averages two
-        short searches. "thorough" compares families by complete fits, and averages up to eight longer
-        searches. docs/performance.md shows what each costs and gains.
+        short searches. "thorough" compares families by complete fits, and averages eight searches, longer
+        ones with more than 1,500 rows. docs/performance.md shows what each costs and gains.
     max_time : float or None, default=None
         Limit on the time of a fit, in seconds. When it is up, the searches end, and the model is the best so
         far; `stop_reason_` says so. A fit takes at least the time of one pass, even if that is longer. The
@@ -142,7 +141,7 @@ class ISBOR(SparseClassifier):
     intercept_ : float
         Constant of the score.
     alpha_ : ndarray of shape (n_relevance_,)
-        Prior precisions of the weights; NaN for those of a Gaussian process, which have a joint prior.
+        Prior precisions of the weights; for a Gaussian process, given the weights of the other rows.
     relevance_vectors_ : ndarray of shape (n_relevance_, n_columns)
         Centres of the basis functions, in the units of X; categorical features are encoded. A feature that a
         function does not use has its mean value here.

@@ -1,7 +1,10 @@
 """A fitted Gaussian process as a sum of functions, so that it can be averaged with sparse models.
 
 The posterior mean of the score is a sum of functions centred on all rows, one for each row and part of the
-covariance, with weights a² α for a part of variance a². Its variance is that of the process.
+covariance, with weights w = a² α for a part of variance a². Its variance is that of the process.
+
+The prior of α = K⁻¹f has the precision matrix K. So the precision of one of its elements, given the others,
+is the prior variance of the score, and that of the weight w is the same divided by a⁴.
 """
 
 from dataclasses import dataclass
@@ -32,7 +35,7 @@ class DenseMode:
 
     thresholds: FloatArray  # (r-1,)
     weights: FloatArray  # (m,) of the functions
-    alpha: FloatArray  # (m,) NaN: weights have a joint prior
+    alpha: FloatArray  # (m,) prior precision of each weight, given the weights of the other rows
     expansion: Moments
 
 
@@ -81,5 +84,6 @@ def dense_model(rows: PooledRows, fit: TwoScalesFit) -> DenseModel:
     share = rows.weight / rows.weight.sum()
     mean = float(share @ score)
     moments = Moments(mean, float(share @ (score - mean) ** 2))
-    mode = DenseMode(fit.parameters.thresholds, weights, np.full(m, np.nan), moments)
+    alpha = np.repeat([sum(variances) / variance**2 for variance in variances], n)
+    mode = DenseMode(fit.parameters.thresholds, weights, alpha, moments)
     return DenseModel(functions, variances, posterior, mode, fit.evidence.log_evidence)

@@ -56,9 +56,9 @@ _AMPLITUDE_SPREAD, _RATIO_SPREAD, _DEVIATION_SPREAD = 3.0, 3.0, 2.0
 _RATIO_MEAN = -1.0
 _ROWS_PER_LEVEL = 4  # the first rows must include every level
 _TOL = 1e-5  # share of the objective; an iteration that gains less is the last
-_MISMATCH = 0.05  # of factors during the search
+_MISMATCH = 0.01  # of factors during the search; at 0.05, line searches failed because of it
 _MEMORY = 20  # pairs of steps and gradients stored by L-BFGS
-_MAX_ROUNDS = 12  # of expectation propagation during the search
+_MAX_ROUNDS = 20  # of expectation propagation during the search
 
 
 @dataclass(frozen=True, slots=True)

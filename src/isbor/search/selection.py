@@ -149,8 +149,9 @@ def select_families(
         return Selection(tuple(families), (), "the only family for a table of this size."), Known()
     quick = replace(settings, patience=0, effort="default")
     if n > _QUICK_ROWS and settings.effort == "default":
-        members = 2 if settings.n_members is None else settings.n_members
-        quick = replace(quick, n_members=members, preliminary=True)
+        quick = replace(quick, preliminary=True)
+        if n > _MAX_GP_ROWS and settings.n_members is None:
+            quick = replace(quick, n_members=2)
     comparison = _Comparison(training, quick, workers.with_share(_SHARE_OF_TIME), callback)
     if n <= _FOLDED_ROWS:
         max_size = len(FAMILIES) if settings.max_vectors == np.inf else 1

@@ -4,6 +4,10 @@ It is not sparse, and its time grows with the cube of the number of rows. It is 
 it often predicts better: it averages over all weights of all functions instead of choosing a few.
 """
 
+from dataclasses import replace
+
+import numpy as np
+
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Stage, Step
 from isbor.data.training import TrainingSet
@@ -27,7 +31,11 @@ def fit_gp(
     simplest: SearchResult | None = None,
 ) -> SearchResult:
     """Learn the parameters of the process by evidence; `simplest` is ignored."""
-    rows = PooledRows.of(training.rows)
+    # Constant columns are left out, so that they cannot change a rounding.
+    columns = np.flatnonzero(training.scaling.factor > 0.0)
+    columns = columns if len(columns) else np.arange(len(training.feature))
+    rows = PooledRows.of(replace(training.rows, X=training.rows.X[:, columns]))
+    group = np.unique(training.scale_groups[columns], return_inverse=True)[1]
     steps: list[Step] = []
 
     def is_late() -> bool:
@@ -54,15 +62,14 @@ def fit_gp(
 
     fit = fit_two_scales(
         rows,
-        training.scale_numbers,
+        group,
         training.n_varying,
         settings.first_process,
         is_late=is_late,
         report=report,
     )
-    ensemble = Ensemble.of(
-        Preparation.plain(training.scaling), [dense_model(rows, fit)], training.rows.total_weight
-    )
+    preparation = Preparation(training.scaling, columns, (None,) * len(columns))
+    ensemble = Ensemble.of(preparation, [dense_model(rows, fit)], training.rows.total_weight)
     return SearchResult(
         ("gp",), ensemble, gamma=None, steps=tuple(steps), n_passes=fit.n_climbs, process=fit.parameters
     )
