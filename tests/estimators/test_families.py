@@ -2,7 +2,6 @@
 
 import pickle
 import re
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from isbor import ISBOR
 from isbor.metrics import log_loss, mean_absolute_error
-from isbor.search.families import mixed
-from isbor.search.selection import FamilyTrial, Selection
+from isbor.search import selection
+from isbor.search.selection import FamilyTrial, Known, Selection
 from tests.problems import shop
 
 FAMILIES = {"rbf": {"basis": "rbf"}, "ard": {"metric": "ard"}, "mixed": {"basis": "mixed", "n_members": 2}}
@@ -71,8 +70,8 @@ def test_the_default_chooses_and_says_why(two_of_six, fits):
     model = ISBOR().fit(X, y)
     assert model.basis_ == model.selection_.basis
     tried = [trial.families for trial in model.selection_.trials]
-    assert tried[:4] == [("rbf",), ("ard",), ("rbf", "ard"), ("mixed",)]  # the simplest first
-    assert tried[-1] == ("rbf", "ard", "mixed")
+    assert tried[:4] == [("rbf",), ("mixed",), ("rbf", "mixed"), ("gp",)]  # the simplest first
+    assert tried[-1] == ("rbf", "mixed", "gp")
     text = str(model.selection_)
     assert model.basis_ in text
     assert "held-out" in text
@@ -93,8 +92,7 @@ def check_one_sum(model, X):
 def test_an_average_is_a_model_like_any_other(two_of_six, monkeypatch):
     """Whatever is selected; here it is all families, on equal terms."""
     X, y = two_of_six[0][:120], two_of_six[1][:120]
-    everything = Selection(("rbf", "ard", "mixed"), (), "to see what an average does.")
-    monkeypatch.setattr("isbor.estimators.isbor.select_families", lambda *_: (everything, None))
+    choose(monkeypatch, "rbf", "ard", "mixed")
     model = ISBOR().fit(X, y)
     assert model.basis_ == "rbf + ard + mixed"
     assert model.gamma_ is None
@@ -102,6 +100,43 @@ def test_an_average_is_a_model_like_any_other(two_of_six, monkeypatch):
     parts = [ISBOR(**FAMILIES[family]).fit(X, y) for family in ("rbf", "ard")]
     in_average = slice(sum(part.n_relevance_ for part in parts))
     assert_array_equal(model.relevance_[in_average], np.concatenate([part.relevance_ for part in parts]))
+
+
+def choose(monkeypatch, *families):
+    """Let the comparison of families select these."""
+    chosen = Selection(families, (), "set by a test.")
+    monkeypatch.setattr("isbor.estimators.isbor.select_families", lambda *_: (chosen, Known()))
+
+
+@pytest.mark.parametrize("families", [("gp",), ("mixed", "gp")], ids=" + ".join)
+def test_a_gaussian_process_is_a_model_like_any_other(two_of_six, monkeypatch, families):
+    X, y = two_of_six[0][:100], two_of_six[1][:100]
+    choose(monkeypatch, *families)
+    model = ISBOR().fit(X, y)
+    check_one_sum(model, X)
+    assert model.n_relevance_ >= 200
+    assert model.feature_relevance_[:2].sum() > 0.5
+    order = np.random.default_rng(0).permutation(100)
+    shuffled = ISBOR(n_jobs=2).fit(X[order], y[order])
+    assert_array_equal(shuffled.predict_proba(X), ISBOR(n_jobs=1).fit(X, y).predict_proba(X))
+    weight = np.random.default_rng(1).integers(0, 3, 100)
+    weighted = ISBOR().fit(X, y, sample_weight=weight)
+    repeated = ISBOR().fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-6)
+
+
+def test_a_gaussian_process_has_to_be_clearly_better():
+    """One standard error better than all sparse candidates, in a comparison of made-up scores."""
+    rng = np.random.default_rng(0)
+    common = rng.normal(-1.0, 0.3, 300)
+
+    def scores(gain, noise):
+        return [selection._Validation(common + gain + noise * rng.normal(size=300), np.ones(300), 5)]
+
+    found = {("rbf",): scores(-0.1, 0.01), ("mixed",): scores(0.0, 0.01), ("gp",): scores(0.0, 2.0)}
+    assert selection._select(found, folded=True).families == ("mixed",)
+    found["gp",] = scores(0.1, 0.1)
+    assert selection._select(found, folded=True).families == ("gp",)
 
 
 def test_what_is_not_compared():
@@ -112,6 +147,7 @@ def test_what_is_not_compared():
     limited = ISBOR(max_vectors=3).fit(X, y)
     assert all(len(trial.families) == 1 for trial in limited.selection_.trials)
     assert limited.n_relevance_ <= 3
+    assert not any("gp" in trial.families for trial in limited.selection_.trials)  # a function for each row
     tried = [trial.families for trial in ISBOR().fit(X[:, :1], y).selection_.trials]
     assert ("ard",) not in tried
     assert ("rbf",) in tried
@@ -248,30 +284,11 @@ def test_the_best_model_after_its_noise_was_fitted_is_kept(two_of_six):
     assert model.n_relevance_ == best.n_active
 
 
-def test_small_members_get_company_and_large_ones_go_on(two_of_six, monkeypatch):
+def test_a_committee_has_eight_members_unless_it_has_to_share(two_of_six):
     X, y = two_of_six[0][:200], two_of_six[1][:200]
-
-    def searched(model):
-        """Return how many functions each search began with, and how many its best model had."""
-        runs = {}
-        for step in model.trace_:
-            runs.setdefault(step.run, []).append(step)
-        return {
-            run: (
-                sum(step.kind == "start" for step in steps),
-                max((step for step in steps if step.kind == "noise"), key=lambda s: s.objective).n_active,
-            )
-            for run, steps in runs.items()
-        }
-
-    together = ISBOR(basis="mixed").fit(X, y)
-    assert len(together._model.models) == len(searched(together)) == 4
-    limits = replace(mixed._LIMITS["default"], few_functions=0)
-    monkeypatch.setitem(mixed._LIMITS, "default", limits)
-    alone = ISBOR(basis="mixed").fit(X, y)
-    assert len(alone._model.models) == 2
-    runs = searched(alone)
-    assert [runs[3][0], runs[4][0]] == [runs[1][1], runs[2][1]]
+    model = ISBOR(basis="mixed").fit(X, y)
+    assert len(model._model.models) == len({step.run for step in model.trace_}) == 8
+    assert len(ISBOR(basis="mixed", max_vectors=20).fit(X, y)._model.models) == 2
 
 
 @families

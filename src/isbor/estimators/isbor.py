@@ -19,7 +19,7 @@ from isbor.estimators.sparse import SparseClassifier
 from isbor.model.cuts import Varying
 from isbor.search.families.catalogue import fit_families
 from isbor.search.result import Family, SearchResult
-from isbor.search.selection import Selection, select_families
+from isbor.search.selection import Known, Selection, select_families
 from isbor.search.settings import Effort, SearchSettings
 
 __all__ = ["ISBOR"]
@@ -46,9 +46,10 @@ class ISBOR(SparseClassifier):
         In "mixed", each function has its own centre and its own metric on one, two, three or more features;
         functions are proposed at random and improved by gradient ascent of the log evidence, and the score is
         an average of `n_members` searches. "auto" selects the family with the best mean log probability of
-        held-out labels, see `selection_`; on up to 2,500 rows, it also tries "rbf" with metric="ard", and
-        averages of families. metric="ard", a number as `gamma` and solver="sequential" imply "rbf" and cannot
-        be combined with "mixed". Set "rbf" for a model that is fast and easy to describe.
+        held-out labels, see `selection_`; on up to 2,500 rows, it also tries averages of families, on up to
+        1,500 rows a Gaussian process ("gp"), which is not sparse and must be clearly better, and where that
+        is not tried "rbf" with metric="ard". metric="ard", a number as `gamma` and solver="sequential" imply
+        "rbf" and cannot be combined with "mixed". Set "rbf" for a model that is fast and easy to describe.
     metric : "isotropic" or "ard", default="isotropic"
         Metric of basis="rbf": one width for all features, or one scale for each feature (automatic relevance
         determination), shared by all functions and learned by gradient ascent of the log evidence. The
@@ -63,12 +64,12 @@ class ISBOR(SparseClassifier):
         adapt more to noise. Increase it for fewer functions.
     max_vectors : int or None, default=None
         Largest number of basis functions. None means no limit, but a "mixed" model with n_members="auto" has
-        at most 200 if there are up to 1,500 rows. Set it to bound the time of predictions.
+        at most 400 if there are up to 1,500 rows. Set it to bound the time of predictions; no Gaussian process
+        is tried then.
     n_members : int or "auto", default="auto"
         Number of searches that a "mixed" model averages. "auto" means four with more than 1,500 rows, else
-        two, or up to four if their functions are few, about 60 in total (`effort` changes that). With
-        `max_vectors`, there are two, or at most `max_vectors` / 8. More members take more time and reduce the
-        variation between searches.
+        eight (`effort` changes that). With `max_vectors`, there are two, or at most `max_vectors` / 8. More
+        members take more time and reduce the variation between searches.
     noise : "varying" or "constant", default="varying"
         Whether the noise of a "mixed" model may vary between rows. If so, the logarithm of its standard
         deviation is a sum of the same functions as the score. Other families have constant noise.
@@ -104,8 +105,8 @@ class ISBOR(SparseClassifier):
         Largest number of passes (gram) or moves (sequential). A warning is issued if it is reached.
     effort : "fast", "default" or "thorough", default="default"
         How much is tried. "fast" does not compare families (basis="auto" means "mixed") and averages two
-        short searches. "thorough" compares families by complete fits, and averages up to eight longer
-        searches. docs/performance.md shows what each costs and gains.
+        short searches. "thorough" compares families by complete fits, and averages eight searches, longer
+        ones with more than 1,500 rows. docs/performance.md shows what each costs and gains.
     max_time : float or None, default=None
         Limit on the time of a fit, in seconds. When it is up, the searches end, and the model is the best so
         far; `stop_reason_` says so. A fit takes at least the time of one pass, even if that is longer. The
@@ -133,7 +134,7 @@ class ISBOR(SparseClassifier):
         Typical standard deviation of the noise on this scale (noise-to-signal ratio). `noise_scale` returns
         that of each row.
     basis_ : str
-        The basis family, "rbf", "ard" or "mixed", or an average of families, such as "rbf + mixed".
+        The basis family, "rbf", "ard", "mixed" or "gp", or an average of families, such as "rbf + mixed".
     selection_ : Selection
         The families compared and the one selected. It prints as a table.
     feature_relevance_ : ndarray of shape (n_features,)
@@ -146,7 +147,7 @@ class ISBOR(SparseClassifier):
     intercept_ : float
         Constant of the score.
     alpha_ : ndarray of shape (n_relevance_,)
-        Prior precisions of the weights.
+        Prior precisions of the weights; for a Gaussian process, given the weights of the other rows.
     relevance_vectors_ : ndarray of shape (n_relevance_, n_columns)
         Centres of the basis functions, in the units of X; categorical features are encoded. A feature that a
         function does not use has its mean value here.
@@ -154,9 +155,9 @@ class ISBOR(SparseClassifier):
         Row numbers of the relevance vectors in the training data; for "mixed", the rows on which the
         functions were first centred.
     n_relevance_ : int
-        Number of basis functions.
+        Number of basis functions; with a Gaussian process, two for each distinct training row.
     gamma_ : float, ndarray of shape (n_columns,) or None
-        Width ("rbf"), scale of each column ("ard"), or None if each function has its own metric.
+        Width ("rbf"), scale of each column ("ard"), or None if functions have different metrics.
     feature_scale_ : ndarray of shape (n_columns,)
         Standard deviations by which the columns are divided; infinite for constant columns.
     log_evidence_ : float
@@ -283,8 +284,8 @@ class ISBOR(SparseClassifier):
             training = self._read_training(X, y, sample_weight)
             self._check_size(training.rows)
             settings = self._settings(training.seed)
-            selection, width = self._select(training, settings, workers, callback)
-            settings = replace(settings, first_gamma=width)
+            selection, known = self._select(training, settings, workers, callback)
+            settings = known.guesses(settings)
             results = fit_families(selection.families, training, settings, "fit", workers, callback)
             result = SearchResult.average(list(results.values()), training.rows, workers)
             if workers.was_late:
@@ -328,17 +329,17 @@ class ISBOR(SparseClassifier):
 
     def _select(
         self, training: TrainingSet, settings: SearchSettings, workers: Workers, callback: Callback | None
-    ) -> tuple[Selection, float | None]:
-        """Return the basis family, as set by parameters or the best one, and a guess of the width."""
+    ) -> tuple[Selection, Known]:
+        """Return the basis family, as set by parameters or the best one, and guesses of its parameters."""
         if self.basis != "auto":
             family: Family = "mixed" if self.basis == "mixed" else "ard" if self.metric == "ard" else "rbf"
-            return Selection((family,), (), f"set by basis={self.basis!r}."), None
+            return Selection((family,), (), f"set by basis={self.basis!r}."), Known()
         if self.metric == "ard":
-            return Selection(("ard",), (), "set by metric='ard'."), None
+            return Selection(("ard",), (), "set by metric='ard'."), Known()
         if self.gamma != "evidence":
-            return Selection(("rbf",), (), f"set by gamma={self.gamma!r}."), None
+            return Selection(("rbf",), (), f"set by gamma={self.gamma!r}."), Known()
         if self.solver == "sequential":
-            return Selection(("rbf",), (), "set by solver='sequential'."), None
+            return Selection(("rbf",), (), "set by solver='sequential'."), Known()
         return select_families(training, settings, workers, callback)
 
     def _varying(self) -> Varying:

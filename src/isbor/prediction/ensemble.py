@@ -18,7 +18,7 @@ of one family. A common factor then makes the mean noise variance 1 again. For f
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -26,12 +26,15 @@ from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.data.warps import Preparation
+from isbor.gp.dense import DenseModel
 from isbor.inference.sparse import SparseModel
 from isbor.model.basis import Functions
 from isbor.model.latent import Latent
 from isbor.prediction.probabilities import lapse_after
 
-__all__ = ["Ensemble"]
+__all__ = ["Ensemble", "Model"]
+
+Model: TypeAlias = SparseModel | DenseModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Ensemble:
     """The fitted latent score: a Gaussian at every row, the average of one or more sparse models."""
 
     preparation: Preparation
-    models: tuple[SparseModel, ...]
+    models: tuple[Model, ...]
     shares: tuple[float, ...]  # weights of the models in the average
     scales: tuple[float, ...]  # factors for the score, thresholds and noise of each model, before averaging
     lapse: float  # share of labels assumed to be drawn at random, ε
@@ -47,7 +50,7 @@ class Ensemble:
     threshold_places: IntArray | None = None
 
     @classmethod
-    def of(cls, preparation: Preparation, models: Sequence[SparseModel], total_weight: float) -> Self:
+    def of(cls, preparation: Preparation, models: Sequence[Model], total_weight: float) -> Self:
         """Return the average, with equal shares, of models trained on the same rows of this total weight."""
         n = len(models)
         scales = _common_scales([_spread(model) for model in models])
@@ -61,8 +64,9 @@ class Ensemble:
         """
         if len(ensembles) == 1:
             return ensembles[0]
-        # The last, most adaptive family uses varying columns and their warps; others may use all columns.
-        prepared = ensembles[-1].preparation.with_all_columns()
+        # One family may use varying columns and their warps, the others use all columns.
+        warped = max(reversed(ensembles), key=lambda some: len(list(filter(None, some.preparation.warps))))
+        prepared = warped.preparation.with_all_columns()
         scales = _common_scales([1.0 + some.latent_moments(rows, workers)[1] for some in ensembles])
         return cls(
             prepared,
@@ -162,7 +166,7 @@ class Ensemble:
             offsets = offsets[:, self.threshold_places]
         return replace(latent, mean=latent.mean + shift, lapse=self.lapse, offsets=offsets)
 
-    def _parts(self) -> list[tuple[SparseModel, float, float]]:
+    def _parts(self) -> list[tuple[Model, float, float]]:
         """Return each model with its share and scale."""
         return list(zip(self.models, self.shares, self.scales, strict=True))
 
@@ -175,7 +179,7 @@ class Ensemble:
             float(np.mean(thresholds - scale * model.mode.thresholds)) for model, _, scale in self._parts()
         ]
 
-    def _over(self, preparation: Preparation) -> tuple[SparseModel, ...]:
+    def _over(self, preparation: Preparation) -> tuple[Model, ...]:
         """Return the models as functions of the columns of a preparation that has all columns they use."""
         if preparation is self.preparation:
             return self.models
@@ -186,7 +190,7 @@ class Ensemble:
         )
 
 
-def _spread(model: SparseModel) -> float:
+def _spread(model: Model) -> float:
     """Return the squared range of the thresholds; of a single one, the variance of the latent response.
 
     The thresholds of searches for one family differ by their scale only. The variance of the scores would do

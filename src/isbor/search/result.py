@@ -8,12 +8,13 @@ from isbor._core.parallel import Workers
 from isbor._core.trace import Step, StopReason
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
+from isbor.gp.two_scales import TwoScales
 from isbor.prediction.ensemble import Ensemble
 from isbor.search.width import WidthTrial
 
 __all__ = ["Family", "SearchResult"]
 
-Family: TypeAlias = Literal["rbf", "ard", "mixed"]
+Family: TypeAlias = Literal["rbf", "ard", "mixed", "gp"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class SearchResult:
     n_passes: int
     width_trials: tuple[WidthTrial, ...] = ()
     stop_reason: StopReason = StopReason.CONVERGED
+    process: TwoScales | None = None  # parameters of a Gaussian process
 
     @classmethod
     def average(cls, results: Sequence[Self], rows: TrainingRows, workers: Workers) -> Self:

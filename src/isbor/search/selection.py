@@ -6,9 +6,12 @@ log score is the mean log probability of the held-out labels.
 
 Up to 2,500 rows, three-fold cross-validation is used. Families make their errors on different rows, so
 averages of families are compared as well. Of all candidates whose score is not clearly worse than the best,
-the simplest is selected. With more rows, one part is held out, and the families are compared on a sample of
-the rest, first on a small one, which decides unless the most adaptive family is clearly worse there. The most
-adaptive of these candidates is then selected, because it gains most from the full data.
+the simplest is selected. Up to 1,500 rows, one of the families is a Gaussian process, which has a function
+for each row; it must be better than all sparse candidates by a standard error.
+
+With more rows, one part is held out, and the families are compared on a sample of the rest, first on a small
+one, which decides unless the most adaptive family is clearly worse there. The most adaptive of these
+candidates is then selected, because it gains most from the full data.
 """
 
 from collections import ChainMap
@@ -25,13 +28,14 @@ from isbor._core.types import BoolArray, FloatArray, IntArray
 from isbor.data.folds import units_in_fold
 from isbor.data.rows import TrainingRows
 from isbor.data.training import TrainingSet
+from isbor.gp.two_scales import TwoScales
 from isbor.prediction.ensemble import Ensemble
 from isbor.prediction.probabilities import log_class_probabilities
 from isbor.search.families.catalogue import FAMILIES, Results, family_tasks
 from isbor.search.result import Family
 from isbor.search.settings import SearchSettings
 
-__all__ = ["FamilyTrial", "Selection", "select_families"]
+__all__ = ["FamilyTrial", "Known", "Selection", "select_families"]
 
 _FOLDS = 3
 _FOLDED_ROWS = 2500  # with more rows, one part is held out instead of cross-validation
@@ -42,9 +46,11 @@ _SHARE_OF_TIME = 0.5  # of the time of a fit, if it is limited
 _MIN_ROWS = 40  # with fewer, the simplest family is selected
 _MIN_ROWS_OF_CLASS = 6  # a smaller class is never held out
 _MAX_ARD_ROWS = 2500  # with more, the family "ard" is not tried
-_MAX_MIXED_COLUMNS = 1000  # with more, the family "mixed" is not tried
+_MAX_GP_ROWS = 1500  # with more, the family "gp" is not tried
+_MAX_MIXED_COLUMNS = 1000  # with more, the families "mixed" and "gp" are not tried
 # Limits on the difference between two validation log scores, in standard errors:
 _CLEARLY_WORSE = 0.5  # a larger difference is not ignored
+_WORTH_A_DENSE_MODEL = 1.0  # a sparse model with a smaller deficit is preferred to a Gaussian process
 _GIVEN_UP = 4.0  # a family with a larger deficit after a fold is dropped
 
 
@@ -99,6 +105,24 @@ class Selection:
         return len({trial.n_fits for trial in self.trials}) > 1
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a comparison of families learned of their parameters: starts for other fits to similar rows."""
+
+    gamma: float | None = None  # width of "rbf"
+    process: TwoScales | None = None  # parameters of "gp"
+
+    @classmethod
+    def of(cls, results: Results) -> Self:
+        """Return what these fits learned."""
+        gamma = float(np.asarray(results["rbf"].gamma)) if "rbf" in results else None
+        return cls(gamma, results["gp"].process if "gp" in results else None)
+
+    def guesses(self, settings: SearchSettings) -> SearchSettings:
+        """Return the settings of a fit that starts from what is known."""
+        return replace(settings, first_gamma=self.gamma, first_process=self.process)
+
+
 def _name(families: Sequence[Family]) -> str:
     """Return "rbf", or "rbf + mixed" for an average."""
     return " + ".join(families)
@@ -106,34 +130,35 @@ def _name(families: Sequence[Family]) -> str:
 
 def select_families(
     training: TrainingSet, settings: SearchSettings, workers: Workers, callback: Callback | None
-) -> tuple[Selection, float | None]:
+) -> tuple[Selection, Known]:
     """Select the family, or average of families, with the best validation log score.
 
-    Averages are compared only in cross-validation, and only if the number of functions is not limited. The
-    width of "rbf" in the comparison is returned as well, if there was one.
+    Averages are compared only in cross-validation, and only if the number of functions is not limited. What
+    the comparison learned of the families' parameters is returned as well.
     """
     rows, n = training.rows, len(training.rows)
     if n < _MIN_ROWS:
-        return _simplest(f"{n} distinct rows are too few to compare families"), None
+        return _simplest(f"{n} distinct rows are too few to compare families"), Known()
     if len(np.unique(rows.y[_in_large_classes(rows.y)])) < 2:
-        return _simplest(f"fewer than two classes have {_MIN_ROWS_OF_CLASS} rows"), None
-    families = [family for family in FAMILIES if _is_tried(family, rows)]
+        return _simplest(f"fewer than two classes have {_MIN_ROWS_OF_CLASS} rows"), Known()
+    families = [family for family in FAMILIES if _is_tried(family, rows, settings)]
     if settings.effort == "fast":
         family: Family = "mixed" if "mixed" in families else "rbf"
-        return Selection((family,), (), "set by effort='fast'."), None
+        return Selection((family,), (), "set by effort='fast'."), Known()
     if len(families) == 1:
-        return Selection(tuple(families), (), "the only family for a table of this size."), None
+        return Selection(tuple(families), (), "the only family for a table of this size."), Known()
     quick = replace(settings, patience=0, effort="default")
     if n > _QUICK_ROWS and settings.effort == "default":
-        members = 2 if settings.n_members is None else settings.n_members
-        quick = replace(quick, n_members=members, preliminary=True)
+        quick = replace(quick, preliminary=True)
+        if n > _MAX_GP_ROWS and settings.n_members is None:
+            quick = replace(quick, n_members=2)
     comparison = _Comparison(training, quick, workers.with_share(_SHARE_OF_TIME), callback)
     if n <= _FOLDED_ROWS:
         max_size = len(FAMILIES) if settings.max_vectors == np.inf else 1
-        found, width = comparison.cross_validate(families, max_size)
+        found, known = comparison.cross_validate(families, max_size)
     else:
-        found, width = comparison.race(families)
-    return _select(found, folded=n <= _FOLDED_ROWS), width
+        found, known = comparison.race(families)
+    return _select(found, folded=n <= _FOLDED_ROWS), known
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,49 +170,49 @@ class _Comparison:
     workers: Workers
     callback: Callback | None
 
-    def cross_validate(self, families: Sequence[Family], max_size: int) -> tuple["_Found", float | None]:
-        """Evaluate families and averages of up to `max_size` of them; return the width of "rbf", too.
+    def cross_validate(self, families: Sequence[Family], max_size: int) -> tuple["_Found", Known]:
+        """Evaluate families and averages of up to `max_size` of them; return what was learned, too.
 
-        After the first fold, hopeless families are dropped, and the width is known.
+        After the first fold, hopeless families are dropped, the width of "rbf" is known, and the search of
+        "gp" has a start.
         """
         folds = [_Part.of(self.training, *split) for split in _folds(self.training.rows)]
-        found, width = self._evaluate(folds[:1], families, max_size, None)
+        found, known = self._evaluate(folds[:1], families, max_size, Known())
         if self.workers.is_late():
-            return found, width
-        more, _ = self._evaluate(folds[1:], _remaining(families, found, _GIVEN_UP), max_size, width)
-        return {chosen: found[chosen] + more.get(chosen, []) for chosen in found}, width
+            return found, known
+        more, _ = self._evaluate(folds[1:], _remaining(families, found, _GIVEN_UP), max_size, known)
+        return {chosen: found[chosen] + more.get(chosen, []) for chosen in found}, known
 
-    def race(self, families: Sequence[Family]) -> tuple["_Found", float | None]:
+    def race(self, families: Sequence[Family]) -> tuple["_Found", Known]:
         """Evaluate families that are fitted to a small sample, and on a larger one if that does not decide.
 
         More rows are of most use to the most adaptive family, so it decides if that one is not clearly worse.
         """
         found: _Found = {}
-        width = None
+        known = Known()
         for n_rows in _COMPARED_ROWS:
             if found and self.workers.is_late():
                 break
             part = _Part.of(self.training, *_one_part(self.training.rows, n_rows))
-            found, width = self._evaluate([part], families, 1, None)
+            found, known = self._evaluate([part], families, 1, Known())
             deficit, error = _compare(found[_best(found)], found[families[-1],])
             if deficit <= _CLEARLY_WORSE * error:
                 break
-        return found, width
+        return found, known
 
     def _evaluate(
-        self, parts: Sequence["_Part"], families: Sequence[Family], max_size: int, gamma: float | None
-    ) -> tuple["_Found", float | None]:
-        """Fit families to all parts; `gamma` is the width of "rbf", if it is known."""
-        settings = self.settings if gamma is None else replace(self.settings, gamma=gamma)
+        self, parts: Sequence["_Part"], families: Sequence[Family], max_size: int, known: Known
+    ) -> tuple["_Found", Known]:
+        """Fit families to all parts; the width of "rbf" is not searched for again if it is known."""
+        settings = replace(self.settings, gamma=known.gamma, first_process=known.process)
         found: _Found = {}
         for part, results in zip(parts, self._fit(parts, families, settings), strict=True):
-            if "rbf" in results:
-                gamma = float(np.asarray(results["rbf"].gamma))
+            known = Known.of(results)
             for averaged in _averages(families, max_size):
                 models = [results[family].model for family in averaged]
                 model = Ensemble.of_families(models, part.training.rows, self.workers)
                 found.setdefault(averaged, []).append(_validate(model, part.held_out))
-        return found, gamma
+        return found, known
 
     def _fit(
         self, parts: Sequence["_Part"], families: Sequence[Family], settings: SearchSettings
@@ -215,13 +240,21 @@ def _averages(families: Sequence[Family], max_size: int) -> list[tuple[Family, .
     return sorted(some, key=lambda chosen: (order.index(chosen[-1]), len(chosen)))
 
 
-def _is_tried(family: Family, rows: TrainingRows) -> bool:
-    """Return whether a family is tried; "ard" and "mixed" take too long on large tables.
+def _is_tried(family: Family, rows: TrainingRows, settings: SearchSettings) -> bool:
+    """Return whether a family is tried; all but "rbf" take too long on large tables.
 
-    With one column, "ard" is the same as "rbf".
+    "gp" has a function for each row, so it is not tried if their number is limited. Where it is tried, it
+    takes the place of "ard", of which it is the limit of many functions. With one column, "ard" is the same
+    as "rbf".
     """
     n, d = rows.X.shape
-    limits = {"rbf": True, "ard": n <= _MAX_ARD_ROWS and d > 1, "mixed": d <= _MAX_MIXED_COLUMNS}
+    dense = n <= _MAX_GP_ROWS and d <= _MAX_MIXED_COLUMNS and settings.max_vectors == np.inf
+    limits = {
+        "rbf": True,
+        "ard": n <= _MAX_ARD_ROWS and d > 1 and not dense,
+        "mixed": d <= _MAX_MIXED_COLUMNS,
+        "gp": dense,
+    }
     return bool(limits[family])
 
 
@@ -261,11 +294,28 @@ def _best(found: _Found) -> tuple[Family, ...]:
     return best
 
 
+def _is_close(best: Sequence[_Validation], other: Sequence[_Validation], limit: float) -> bool:
+    """Return whether the deficit of `other` is at most `limit` standard errors."""
+    deficit, error = _compare(best, other)
+    return deficit <= limit * error
+
+
+def _eligible(found: _Found) -> _Found:
+    """Return the candidates without "gp", or those with it if the others are worse by a standard error.
+
+    A function for each row has its price: predictions take longer, and the model is hard to describe.
+    """
+    sparse = {families: validations for families, validations in found.items() if "gp" not in families}
+    dense = {families: validations for families, validations in found.items() if "gp" in families}
+    if not dense or _is_close(found[_best(dense)], found[_best(sparse)], _WORTH_A_DENSE_MODEL):
+        return sparse
+    return dense
+
+
 def _remaining(families: Sequence[Family], found: _Found, limit: float) -> list[Family]:
     """Return the families whose deficit is at most `limit` standard errors."""
     best = _best(found)
-    deficits = {family: _compare(found[best], found[family,]) for family in families}
-    return [family for family, (deficit, error) in deficits.items() if deficit <= limit * error]
+    return [family for family in families if _is_close(found[best], found[family,], limit)]
 
 
 def _select(found: _Found, *, folded: bool) -> Selection:
@@ -277,9 +327,15 @@ def _select(found: _Found, *, folded: bool) -> Selection:
         log_score = float(np.average(log_p, weights=np.concatenate([v.weight for v in validations])))
         n_vectors = float(np.mean([v.n_functions for v in validations]))
         trials.append(FamilyTrial(families, log_score, deficit, error, n_vectors, len(validations)))
+    eligible = _eligible(found)
+    leader = _best(eligible)
     # On a sample, prefer the more adaptive family: it gains more from the full data.
     preferred = trials if folded else reversed(trials)
-    winner = next(trial for trial in preferred if trial.deficit <= _CLEARLY_WORSE * trial.standard_error)
+    winner = next(
+        trial
+        for trial in preferred
+        if trial.families in eligible and _is_close(found[leader], found[trial.families], _CLEARLY_WORSE)
+    )
     where = f"on held-out rows ({len(found[best])} folds)" if folded else "on held-out rows"
     if winner.families == best:
         reason = f"best log score {where}."

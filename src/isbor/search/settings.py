@@ -8,6 +8,7 @@ import numpy as np
 from isbor._core.parallel import Workers
 from isbor._core.trace import StopReason
 from isbor.data.rows import TrainingRows
+from isbor.gp.two_scales import TwoScales
 from isbor.inference.sparse import SparseModel
 from isbor.model.basis import RowDictionary
 from isbor.model.cuts import Varying
@@ -66,6 +67,7 @@ class SearchSettings:
     preliminary: bool = False  # a short search, because another fit follows
     effort: Effort = "default"
     first_gamma: float | None = None  # a guess of the width, near which it is chosen
+    first_process: TwoScales | None = None  # parameters from which those of "gp" are searched
 
     @property
     def has_automatic_size(self) -> bool:

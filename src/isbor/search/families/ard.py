@@ -10,6 +10,7 @@ import numpy as np
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Stage, Step
 from isbor.data.training import TrainingSet
+from isbor.inference.sparse import SparseModel
 from isbor.model.basis import RowDictionary
 from isbor.search.ascent import share_metric
 from isbor.search.families.rbf import ensemble_of_one, fit_rbf
@@ -57,6 +58,7 @@ def fit_ard(
     for_solver = settings.for_solver(rows)
     recorder = Recorder(stage, rows.source, callback, earlier)
     model = simplest.model.models[0]
+    assert isinstance(model, SparseModel)
     for n_rows in (_FIRST_SCALE_ROWS,) if settings.preliminary else (_FIRST_SCALE_ROWS, _SCALE_ROWS):
         sample = rows.head(rows.prefix_size(n_rows))
         on_sample = replace(for_solver, first_rows=len(sample), patience=0, max_vectors=np.inf)

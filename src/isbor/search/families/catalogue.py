@@ -4,6 +4,7 @@
 rbf     centred on training rows, one width: the paper's model
 ard     centred on training rows, one scale per feature, shared by all functions
 mixed   each function has its own centre and metric; averaged over searches
+gp      a Gaussian process: a function for each row, with a joint prior of all weights
 ======  ===========================================================================================
 
 A family is a function that fits a model to a training set. To add one, write it in its own module, add its
@@ -18,6 +19,7 @@ from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Stage
 from isbor.data.training import TrainingSet
 from isbor.search.families.ard import fit_ard
+from isbor.search.families.gp import fit_gp
 from isbor.search.families.mixed import fit_mixed
 from isbor.search.families.rbf import fit_rbf
 from isbor.search.result import Family, SearchResult
@@ -41,11 +43,11 @@ class FitFamily(Protocol):
         """Return the fitted model. `simplest` is a result of "rbf" for the same rows, to start from."""
 
 
-FAMILIES: dict[Family, FitFamily] = {"rbf": fit_rbf, "ard": fit_ard, "mixed": fit_mixed}
+FAMILIES: dict[Family, FitFamily] = {"rbf": fit_rbf, "ard": fit_ard, "mixed": fit_mixed, "gp": fit_gp}
 
 
 # Families of one chain are fitted one after the other, because "ard" starts from the result of "rbf".
-_CHAINS: tuple[tuple[Family, ...], ...] = (("rbf", "ard"), ("mixed",))
+_CHAINS: tuple[tuple[Family, ...], ...] = (("rbf", "ard"), ("mixed",), ("gp",))
 
 Results: TypeAlias = dict[Family, SearchResult]
 

@@ -4,8 +4,7 @@ Searches with different random proposals find different models that fit about eq
 usually predicts better than any of them, and its variance includes the disagreement between them.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -32,51 +31,46 @@ _JOINT_ROWS = 1500
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """Limits for a committee of automatic size, and of its searches.
-
-    A committee that is not trained jointly searches for a few rounds first. If its members have few
-    functions, members are added, up to this many functions in all; else the two members search on.
-    """
+    """Limits for a committee of automatic size, and of its searches, without and with joint training."""
 
     members: int
-    functions: int  # of all members together
-    few_functions: int
-    first_rounds: int
+    functions: int  # of each member
     rounds: int
-    joint_functions: float  # of each member that is trained jointly
+    joint_members: int
+    joint_functions: float
     joint_rounds: int
 
 
 _LIMITS: dict[Effort, _Limits] = {
     "fast": _Limits(
         members=2,
-        functions=100,
-        few_functions=0,
-        first_rounds=2,
+        functions=50,
         rounds=2,
+        joint_members=2,
         joint_functions=50,
         joint_rounds=3,
     ),
     "default": _Limits(
-        members=4,
-        functions=200,
-        few_functions=60,
-        first_rounds=2,
+        members=8,
+        functions=50,
         rounds=5,
+        joint_members=4,
         joint_functions=np.inf,
         joint_rounds=8,
     ),
     "thorough": _Limits(
         members=8,
-        functions=400,
-        few_functions=400,
-        first_rounds=5,
+        functions=50,
         rounds=5,
+        joint_members=8,
         joint_functions=np.inf,
         joint_rounds=12,
     ),
 }
-_PRELIMINARY_ROUNDS = 3  # of a joint search
+# Rounds of a search that another one follows.
+_PRELIMINARY_ROUNDS = 2
+_PRELIMINARY_JOINT_ROUNDS = 3
+_FIXED_MEMBERS = 2  # members that share `max_vectors`, at most
 # `max_vectors` is shared among the members; there are fewer members if each would get less than this.
 _MIN_MEMBER_VECTORS = 8
 
@@ -93,31 +87,21 @@ def fit_mixed(
     rows, preparation = prepare(training.rows, training.scaling, ~training.encoding.categorical)
     limits = _LIMITS[settings.effort]
     jointly = len(rows) > _JOINT_ROWS
+    automatic = settings.has_automatic_size
     n_members = settings.n_members
     if n_members is None:
-        n_members = limits.members if jointly and settings.has_automatic_size else 2
+        n_members = (limits.joint_members if jointly else limits.members) if automatic else _FIXED_MEMBERS
     if settings.max_vectors < np.inf:
         n_members = max(1, min(n_members, int(settings.max_vectors // _MIN_MEMBER_VECTORS)))
     each = settings.max_vectors // n_members if settings.max_vectors < np.inf else np.inf
-    if settings.has_automatic_size:
-        each = limits.joint_functions if jointly else limits.functions // n_members
-    may_grow = settings.has_automatic_size and not settings.preliminary and not jointly
-    if jointly:
-        first_rounds = n_rounds = _PRELIMINARY_ROUNDS if settings.preliminary else limits.joint_rounds
+    if automatic:
+        each = limits.joint_functions if jointly else limits.functions
+    if settings.preliminary:
+        n_rounds = _PRELIMINARY_JOINT_ROUNDS if jointly else _PRELIMINARY_ROUNDS
     else:
-        n_rounds = limits.rounds
-        first_rounds = limits.first_rounds if may_grow or settings.preliminary else n_rounds
+        n_rounds = limits.joint_rounds if jointly else limits.rounds
     searches = _Searches(rows, training.feature[preparation.source], settings, stage, workers, callback)
-    how = _How(jointly, first_rounds, each)
-    found = searches.members(range(n_members), how)
-    n_total = _committee_size(found, limits.members, limits.few_functions) if may_grow else n_members
-    if n_total > n_members:
-        left = limits.functions - sum(len(member.model) for member in found)
-        others = replace(how, max_vectors=left // (n_total - n_members))
-        found += searches.members(range(n_members, n_total), others)
-    elif may_grow and n_rounds > first_rounds:
-        on = replace(how, n_rounds=n_rounds - first_rounds)
-        found = searches.members(range(n_members, 2 * n_members), on, found)
+    found = searches.members(n_members, _How(jointly, n_rounds, each))
     return SearchResult(
         ("mixed",),
         Ensemble.of(preparation, [member.model for member in found], rows.total_weight),
@@ -155,14 +139,11 @@ class _Searches:
     callback: Callback | None
     recorders: list[Recorder] = field(default_factory=list)
 
-    def members(self, numbers: range, how: _How, starts: Sequence[_Member] = ()) -> list[_Member]:
-        """Return one member for each number, found with proposals of its own, from a start if there is one.
-
-        If the time is up, there are fewer new members, and starts are returned as they are.
-        """
+    def members(self, n_members: int, how: _How) -> list[_Member]:
+        """Return members found with proposals of their own; fewer if the time is up."""
         rows, feature = self.rows, self.feature
-        seeds = np.random.SeedSequence(2 * self.settings.seed).spawn(numbers.stop)
-        recorders = [Recorder(self.stage, rows.source, self.callback, runs=k) for k in numbers]
+        seeds = np.random.SeedSequence(2 * self.settings.seed).spawn(n_members)
+        recorders = [Recorder(self.stage, rows.source, self.callback, runs=k) for k in range(n_members)]
         self.recorders.extend(recorders)
         joint = JointSettings(
             size_prior=self.settings.size_prior,
@@ -178,22 +159,14 @@ class _Searches:
         )
 
         def member(k: int, workers: Workers) -> _Member | None:
-            start = starts[k] if k < len(starts) else None
-            if numbers[k] and workers.is_late():
-                return start and replace(start, reason=StopReason.MAX_TIME)
-            random = np.random.default_rng(seeds[numbers[k]])
-            begin = None if start is None else start.model
+            if k and workers.is_late():
+                return None
+            random = np.random.default_rng(seeds[k])
             if how.jointly:
-                found = search_jointly(rows, feature, joint, random, workers, recorders[k], begin)
+                found = search_jointly(rows, feature, joint, random, workers, recorders[k])
             else:
-                found = search_functions(rows, feature, adaptive, random, workers, recorders[k], begin)
+                found = search_functions(rows, feature, adaptive, random, workers, recorders[k])
             return _Member(*found)
 
-        members = self.workers.side_by_side([partial(member, k) for k in range(len(numbers))])
+        members = self.workers.side_by_side([partial(member, k) for k in range(n_members)])
         return [found for found in members if found is not None]
-
-
-def _committee_size(first: Sequence[_Member], max_members: int, max_functions: int) -> int:
-    """Return the number of members for a committee, given the first ones."""
-    size = max(sum(len(member.model) for member in first) / len(first), 1.0)
-    return max(len(first), min(max_members, int(max_functions / size)))
