@@ -7,6 +7,7 @@ from isbor._core.parallel import Workers
 from isbor.data.rows import canonical_rows
 from isbor.inference.expansion import expand, streamed
 from isbor.model.basis import RowDictionary
+from isbor.model.cuts import RowShape
 
 # --- Tables as a user has them -----------------------------------------------------------------------------
 
@@ -23,6 +24,24 @@ def noisy_rows(n, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
     return X, np.digitize(noisy_score(X) + NOISY_SCALE * rng.normal(size=n), NOISY_THRESHOLDS)
+
+
+def varying_cuts(n, seed, *, spread):
+    """Rows of constant noise whose thresholds vary along the second feature, labels, and the thresholds.
+
+    The lower gap is narrower by a factor of exp(spread x), and the upper one wider.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, size=(n, 2))
+    response = 2.0 * np.sin(1.5 * X[:, 0]) + X[:, 1] + rng.normal(size=n)
+    gaps = 1.5 * np.exp(np.outer(spread * X[:, 1], [-1.0, 1.0]))
+    thresholds = np.column_stack([-gaps[:, 0], np.zeros(n), gaps[:, 1]])
+    return X, (response[:, None] > thresholds).sum(axis=1), thresholds
+
+
+def log_score(model, X, y):
+    """Mean log probability of the labels 0 … r-1."""
+    return model.predict_log_proba(X)[np.arange(len(y)), y].mean()
 
 
 def shop(n, seed=0):
@@ -66,16 +85,23 @@ def small_rows(seed=0, n=80, d=2, levels=4, noise=0.5):
     return rows
 
 
-def expanded(rows, basis, weights, thresholds, n_jobs=1):
+def random_shape(rows, seed=0):
+    """Noise and factors of the gaps that have nothing to do with the rows."""
+    rng = np.random.default_rng(seed)
+    noise_scale = np.exp(0.3 * rng.normal(size=len(rows)))
+    return RowShape(noise_scale, np.exp(0.4 * rng.normal(size=(rows.n_levels - 2, len(rows)))))
+
+
+def expanded(rows, basis, weights, thresholds, n_jobs=1, shape=None):
     with Workers(n_jobs) as workers:
-        return expand(rows, streamed(rows, basis), weights, thresholds, workers)
+        return expand(rows, streamed(rows, basis), weights, thresholds, workers, shape)
 
 
-def expansion_of(rows, *, gamma=0.3, n_candidates=25, seed=0):
+def expansion_of(rows, *, gamma=0.3, n_candidates=25, seed=0, shape=None):
     """An expansion at a random point, with the basis functions it belongs to."""
     rng = np.random.default_rng(seed)
     basis = RowDictionary(rows, gamma).basis(np.arange(n_candidates))
     weights = np.where(np.arange(n_candidates) < 5, rng.normal(size=n_candidates), 0.0)
     thresholds = np.sort(rng.normal(size=int(rows.y.max())))
     thresholds += 0.2 * np.arange(len(thresholds))
-    return expanded(rows, basis, weights, thresholds), basis
+    return expanded(rows, basis, weights, thresholds, shape=shape), basis

@@ -80,4 +80,9 @@ def check_fitted(model, X):
         assert value is None or np.all(np.isfinite(value))
     gaps = np.diff(model.thresholds_)
     assert np.all(gaps > 0 if is_latent else gaps >= 0)
+    if is_latent:
+        thresholds = model.thresholds_at(X)
+        assert thresholds.shape == (len(X), len(model.classes_) - 1)
+        assert np.all(np.isfinite(thresholds))
+        assert np.all(np.diff(thresholds, axis=1) > 0)
     assert set(model.predict(X)) <= set(model.classes_)

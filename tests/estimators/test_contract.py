@@ -36,6 +36,7 @@ SYSTEMS = [
     ISBOR(gamma=0.1, solver="sequential", patience=0),
     ISBOR(metric="ard", patience=0),
     ISBOR(basis="mixed", n_members=1),
+    ISBOR(basis="mixed", n_members=1, thresholds="varying"),
 ]
 # For promises that a longer search might break.
 SEARCHES = [
@@ -150,10 +151,15 @@ def test_constant_columns_are_harmless(system, model, noisy):
 # --- What belongs together ---------------------------------------------------------------------------------
 
 
+def thresholds_at(model, X):
+    """Thresholds of each row, (n, r-1), of any estimator."""
+    return model.thresholds_at(X) if isinstance(model, LatentClassifier) else model.thresholds_[None]
+
+
 def test_scores_thresholds_and_labels(system, model, few):
     X, y = few
     assert np.all(np.diff(model.thresholds_) >= 0)
-    codes = np.searchsorted(model.thresholds_, model.latent(X))
+    codes = (thresholds_at(model, X) < model.latent(X)[:, None]).sum(axis=1)
     assert_array_equal(model.classes_[codes], model.predict(X))
     assert_array_equal(model.classes_[model.decision_function(X).argmax(axis=1)], model.predict(X))
     two = clone(system).fit(X, y > 1)
@@ -176,7 +182,7 @@ def test_probabilities_are_those_of_a_gaussian_and_labels_their_medians(model, n
     X = noisy[0]
     score, std = model.latent(X, return_std=True)
     spread = np.hypot(model.noise_scale(X), std)[:, None]
-    below = ndtr((model.thresholds_ - score[:, None]) / spread)
+    below = ndtr((thresholds_at(model, X) - score[:, None]) / spread)
     lapse = 1 / (150 + 2)
     expected = (1 - lapse) * np.diff(below, axis=1, prepend=0.0, append=1.0) + lapse / 4
     p = model.predict_proba(X)
@@ -445,6 +451,11 @@ def test_bad_data_is_refused(system, X, y, weight, message):
         (ISBOR(basis="mixed", solver="sequential"), "cannot be combined with solver='sequential'"),
         (ISBOR(metric="ard", gamma=3.0), r"metric='ard' cannot be combined with gamma=3\.0"),
         (ISBOR(metric="ard", solver="sequential"), "cannot be combined with solver='sequential'"),
+        (ISBOR(thresholds="linear"), "thresholds='linear': 'auto', 'varying' or 'constant' is needed"),
+        (
+            ISBOR(thresholds="varying", noise="constant"),
+            "thresholds='varying' cannot be combined with noise='constant'",
+        ),
     ],
     ids=lambda value: name(value) if not isinstance(value, str) else None,
 )

@@ -5,24 +5,30 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from isbor.inference.mode import find_mode, log_evidence, starting_thresholds
+from isbor._core.parallel import Workers
+from isbor.inference.expansion import columns_of
+from isbor.inference.mode import find_mode, find_mode_at_rows, log_evidence, starting_thresholds
 from isbor.model.basis import RowDictionary
 from isbor.model.likelihood import edges, ordinal_probit
 from tests.oracles import dense
-from tests.problems import expanded, small_rows
+from tests.problems import expanded, random_shape, small_rows
 
 ALPHA = np.array([0.3, 1.0, 0.01, 5.0, 0.1])
 
 
-def mode_of(rows, alpha=ALPHA, weights=0 * ALPHA, thresholds=None, **options):
+def mode_of(rows, alpha=ALPHA, weights=0 * ALPHA, thresholds=None, shape=None, **options):
     basis = RowDictionary(rows, 0.3).basis(np.arange(5))
     thresholds = starting_thresholds(rows.y, rows.weight) if thresholds is None else thresholds
-    return find_mode(partial(expanded, rows, basis), alpha, weights, thresholds, **options), basis
+    expand_at = partial(expanded, rows, basis, shape=shape)
+    return find_mode(expand_at, alpha, weights, thresholds, **options), basis
 
 
-def test_mode_is_where_another_optimiser_finds_it():
+@pytest.mark.parametrize("varying", [False, True], ids=["constant", "varying"])
+def test_mode_is_where_another_optimiser_finds_it(varying):
     rows = small_rows()
-    mode, basis = mode_of(rows)
+    shape = random_shape(rows) if varying else None
+    described = (shape.noise_scale, shape.gap_factors) if varying else ()
+    mode, basis = mode_of(rows, shape=shape)
     phi, m = basis(rows.X), len(ALPHA)
     f = phi @ mode.weights
     beta = 1 / (1 + np.cov(f, aweights=rows.weight, ddof=0))
@@ -31,13 +37,19 @@ def test_mode_is_where_another_optimiser_finds_it():
     def descent(theta):  # thresholds by their logarithmic gaps, so that any point is ordered
         b = np.cumsum(np.concatenate([theta[m : m + 1], np.exp(theta[m + 1 :])]))
         log_prior = -0.5 * ALPHA @ theta[:m] ** 2 - 0.5 * beta * b @ b
-        return -log_prior - dense.log_likelihood(phi, rows.y, rows.weight, theta[:m], b)
+        return -log_prior - dense.log_likelihood(phi, rows.y, rows.weight, theta[:m], b, *described)
 
     start = np.concatenate([np.zeros(m), [-1.0], np.zeros(len(mode.thresholds) - 1)])
     found = minimize(descent, start, method="BFGS", options={"gtol": 1e-7})
     b = np.cumsum(np.concatenate([found.x[m : m + 1], np.exp(found.x[m + 1 :])]))
     assert_allclose(mode.weights, found.x[:m], atol=1e-4)
     assert_allclose(mode.thresholds, b, atol=1e-4)
+    with Workers(1) as workers:  # the same in one go
+        columns = columns_of(rows, basis, workers)
+        start = 0 * ALPHA, starting_thresholds(rows.y, rows.weight)
+        at_rows = find_mode_at_rows(rows, columns, ALPHA, *start, workers, shape)
+    assert_allclose(at_rows.weights, mode.weights, atol=1e-6)
+    assert_allclose(at_rows.thresholds, mode.thresholds, atol=1e-6)
 
 
 def test_mode_has_no_slope_and_ordered_thresholds_from_a_bad_start():

@@ -4,11 +4,26 @@ import numpy as np
 from scipy.special import ndtr
 
 
-def log_likelihood(phi, y, weight, w, b, sigma=1.0):
-    """Σ v ln(Ψ(z1) - Ψ(z2)) from the definition; for moderate scores only."""
-    edge = np.concatenate([[-np.inf], b, [np.inf]])
-    f = phi @ w
-    return weight @ np.log(ndtr((edge[y + 1] - f) / sigma) - ndtr((edge[y] - f) / sigma))
+def row_thresholds(b, gap_factors):
+    """Return the thresholds of each row, (n, r-1): gaps times their factors, added up from the middle."""
+    gaps = np.diff(b)[:, None] * gap_factors
+    above = np.vstack([np.zeros(gap_factors.shape[1]), np.cumsum(gaps, axis=0)])
+    low, high = (len(b) - 1) // 2, len(b) // 2  # the two in the middle, or the middle one twice
+    return ((b[low] + b[high]) / 2 + above - (above[low] + above[high]) / 2).T
+
+
+def probabilities(f, b, sigma=1.0, gap_factors=None):
+    """P(y = k) at each row, (n, r), from the definition; for moderate scores only."""
+    thresholds = np.tile(b, (len(f), 1)) if gap_factors is None else row_thresholds(b, gap_factors)
+    z = (thresholds - f[:, None]) / np.broadcast_to(sigma, len(f))[:, None]
+    below = np.diff(ndtr(z), axis=1, prepend=0.0, append=1.0)
+    above = -np.diff(ndtr(-z), axis=1, prepend=1.0, append=0.0)  # has more digits in the upper tail
+    return np.where(np.pad(z, ((0, 0), (1, 0)), constant_values=-1.0) > 0.0, above, below)
+
+
+def log_likelihood(phi, y, weight, w, b, sigma=1.0, gap_factors=None):
+    """Σ v ln p of the labels."""
+    return weight @ np.log(probabilities(phi @ w, b, sigma, gap_factors)[np.arange(len(y)), y])
 
 
 def gradient(function, x, step=1e-5):

@@ -5,14 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import ndtr
 
 from isbor._core.parallel import Workers
 from isbor.data.training import read_training
+from isbor.model.cuts import gap_patterns
 from isbor.prediction.ensemble import Ensemble
 from isbor.prediction.probabilities import class_probabilities
 from isbor.search.families.catalogue import FAMILIES, fit_families
 from isbor.search.result import SearchResult
 from isbor.search.settings import SearchSettings
+from tests.oracles import dense
 
 SETTINGS = SearchSettings(
     gamma=None,
@@ -129,8 +132,21 @@ def test_members_are_averaged_on_a_common_scale(results, n_thresholds):
     assert_allclose(ensemble.thresholds, ensemble.scales[0] * here.thresholds)
 
 
-def test_an_average_is_less_sure_than_the_mean_of_its_models(training, results, average):
-    """Its log score is no worse than theirs on average: probabilities of a mean score and a larger spread."""
+def test_probabilities_of_an_average_are_those_of_its_models(training, results, average):
+    X = training.X + 0.1
+    model = average.model
+    each = [class_probabilities(r.model.latent(X), r.model.thresholds) for r in results]
+    latent = model.latent(X)
+    assert_allclose(class_probabilities(latent, model.thresholds), np.mean(each, axis=0), atol=1e-10)
+    members = [part for result in results for part in result.model.models]
+    assert len(latent.parts) == len(members)
+    assert_allclose(np.sum(latent.shares), 1.0)
+    # The thresholds that are reported are the same for all rows: none of these models varies them.
+    assert latent.offsets is None
+
+
+def test_an_average_has_a_better_log_score_than_its_models_on_average(training, results, average):
+    """The logarithm of a mean is above the mean of logarithms."""
     rows = training.rows
 
     def log_score(result):
@@ -138,6 +154,77 @@ def test_an_average_is_less_sure_than_the_mean_of_its_models(training, results, 
         return np.log(proba[np.arange(len(rows)), rows.y]).mean()
 
     assert log_score(average) > np.mean([log_score(result) for result in results])
+
+
+# --- Thresholds that vary ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def varying(results):
+    """Three copies of a model with shapes of their own; the last one has constant thresholds."""
+    member = results[2].model.models[0]
+    rng = np.random.default_rng(0)
+    models = [
+        replace(member, shape_weights=0.5 * rng.normal(size=(n_sums, len(member)))) for n_sums in (2, 2, 1)
+    ]
+    thresholds = member.mode.thresholds
+    moved = replace(member.mode.expansion, thresholds=1.7 * thresholds + 0.3)
+    models[1] = replace(models[1], mode=replace(member.mode, expansion=moved))
+    return Ensemble.of(results[2].model.preparation, models, 100.0)
+
+
+def direct(ensemble, X, k):
+    """Score, variance, noise scale and thresholds of member k, in its own units."""
+    model = ensemble.models[k]
+    phi = model.functions(ensemble.preparation(X))
+    log_scale, *t = 3.0 * np.tanh(model.shape_weights @ phi.T / 3.0)
+    b = model.mode.thresholds
+    factors = np.exp(gap_patterns(len(b), len(t)).T @ np.reshape(t, (len(t), len(X))))
+    variance = ((phi @ model.whitening.T) ** 2).sum(axis=1)
+    return phi @ model.mode.weights, variance, np.exp(log_scale), dense.row_thresholds(b, factors)
+
+
+def test_a_member_has_the_thresholds_of_its_shape(training, varying):
+    for k in range(3):
+        alone = Ensemble.of(varying.preparation, [varying.models[k]], 100.0)
+        latent = alone.latent(training.X)
+        f, variance, noise, thresholds = direct(varying, training.X, k)
+        assert_allclose(latent.mean, f, atol=1e-10)
+        assert_allclose(latent.noise_variance, noise**2, rtol=1e-10)
+        found = np.broadcast_to(latent.thresholds(alone.thresholds), thresholds.shape)
+        assert_allclose(found, thresholds, atol=1e-10)
+        assert (np.ptp(thresholds, axis=0).max() > 0.1) == (k < 2)
+        z = (thresholds - f[:, None]) / np.sqrt(noise**2 + variance)[:, None]
+        p = np.diff(ndtr(z), axis=1, prepend=0.0, append=1.0)
+        lapse = 1 / 102
+        expected = (1 - lapse) * p + lapse / 4
+        assert_allclose(class_probabilities(latent, alone.thresholds), expected, atol=1e-12)
+
+
+def test_an_average_of_varying_thresholds(training, varying):
+    X = training.X
+    latent = varying.latent(X)
+    each, thresholds = [], []
+    for k, (scale, shift) in enumerate(zip(varying.scales, varying._shifts(), strict=True)):
+        alone = Ensemble.of(varying.preparation, [varying.models[k]], 100.0)
+        each.append(class_probabilities(alone.latent(X), alone.thresholds))
+        thresholds.append(scale * direct(varying, X, k)[3] + shift)
+    assert_allclose(class_probabilities(latent, varying.thresholds), np.mean(each, axis=0), atol=1e-12)
+    assert_allclose(latent.thresholds(varying.thresholds), np.mean(thresholds, axis=0), atol=1e-10)
+    one = varying.latent(X[:1])  # as many rows as constant thresholds have
+    assert_allclose(one.thresholds(varying.thresholds), np.mean(thresholds, axis=0)[:1], atol=1e-10)
+
+
+def test_thresholds_of_empty_levels_have_the_offsets_of_their_places(training, varying):
+    places = np.array([0, 0, 1, 1, 2, 2])
+    wider = replace(varying, threshold_places=places)
+    for some in (
+        wider,
+        replace(Ensemble.of(wider.preparation, wider.models[:1], 100.0), threshold_places=places),
+    ):
+        plain = replace(some, threshold_places=None).latent(training.X)
+        assert_allclose(some.latent(training.X).offsets, plain.offsets[:, places], rtol=1e-12)
+        assert np.ptp(plain.offsets, axis=0).max() > 0.1
 
 
 def test_columns_that_a_family_leaves_out():

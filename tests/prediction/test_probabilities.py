@@ -17,9 +17,14 @@ from isbor.model.basis import RowDictionary
 from isbor.model.latent import Latent
 from isbor.model.likelihood import edges, ordinal_probit
 from isbor.prediction.decisions import decide, margins
-from isbor.prediction.empty_classes import insert_empty_levels
+from isbor.prediction.empty_classes import insert_empty_levels, places_of_thresholds
 from isbor.prediction.ensemble import Ensemble
-from isbor.prediction.probabilities import class_probabilities, credible_intervals, log_class_probabilities
+from isbor.prediction.probabilities import (
+    class_probabilities,
+    credible_intervals,
+    log_class_probabilities,
+    normal_scores,
+)
 from isbor.search.recorder import Recorder
 from isbor.search.settings import SolverSettings
 from isbor.search.solvers.gram import solve_gram
@@ -163,6 +168,150 @@ def test_empty_levels_are_small_but_defined(observed):
 def test_all_levels_observed_leaves_the_thresholds_alone():
     b = insert_empty_levels(B, np.arange(4), 4, total_weight=10, responses=np.zeros((1, 2)))
     assert_allclose(b, B, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("observed", "n_levels", "expected"),
+    [
+        ([0, 1, 2, 3], 4, [0, 1, 2]),
+        ([2, 3, 4], 5, [0, 0, 0, 1]),  # below
+        ([0, 1, 2], 5, [0, 1, 1, 1]),  # above
+        ([0, 3, 4], 5, [0, 0, 0, 1]),  # between
+        ([0, 1, 4], 5, [0, 1, 1, 1]),
+        ([1, 2, 5, 6], 8, [0, 0, 1, 1, 1, 2, 2]),
+        ([2, 4], 7, [0, 0, 0, 0, 0, 0]),
+    ],
+)
+def test_thresholds_of_empty_levels_move_with_the_nearest_fitted_one(observed, n_levels, expected):
+    observed = np.array(observed)
+    places = places_of_thresholds(observed, n_levels)
+    assert places.tolist() == expected
+    # Among the thresholds of all levels, those of each place lie about the fitted one, but for the ends.
+    seen = np.linspace(-2.0, 2.0, len(observed) - 1)
+    b = insert_empty_levels(seen, observed, n_levels, total_weight=1e4, responses=np.array([[0.0, 1.0]]))
+    inside = slice(observed[0], observed[-1])
+    assert_allclose(b[inside], seen[places[inside]], atol=0.01)
+
+
+# --- Thresholds of each row --------------------------------------------------------------------------------
+
+
+def thresholds_of_rows(n, t, seed=0):
+    """Offsets of common thresholds such that those of each row are in order."""
+    rng = np.random.default_rng(seed)
+    common = np.linspace(-1.5, 2.0, t)
+    return common, np.sort(2.0 * rng.normal(size=(n, t)), axis=1) - common
+
+
+def test_offsets_are_added_to_the_common_thresholds():
+    common, offsets = thresholds_of_rows(31, 3)
+    latent = replace(SCORE, offsets=offsets, lapse=0.01)
+    low_and_high = lambda latent, b: np.hstack(credible_intervals(latent, b, 0.8))
+    for function in (class_probabilities, log_class_probabilities, margins, low_and_high):
+        one_by_one = [
+            function(replace(score(MEAN[i : i + 1], VARIANCE[i], SCORE.noise_variance[i]), lapse=0.01), b)[0]
+            for i, b in enumerate(common + offsets)
+        ]
+        assert_allclose(function(latent, common), one_by_one, rtol=1e-9, atol=1e-12)
+
+
+# --- Averages of models ------------------------------------------------------------------------------------
+
+
+def mixture(n=60, t=4, seed=0, lapse=0.0):
+    """Three models with thresholds of their own, one of them the same for all rows, and the common ones."""
+    rng = np.random.default_rng(seed)
+    common, _ = thresholds_of_rows(n, t)
+    parts = []
+    for k in range(3):
+        offsets = np.sort(2.0 * rng.normal(size=(1 if k == 0 else n, t)), axis=1) - common
+        mean = 1.5 * rng.normal(size=n)
+        parts.append(Latent(mean, rng.uniform(0, 1, n), rng.uniform(0.05, 2, n), lapse, offsets))
+    moments = np.mean([[p.mean, p.variance, p.noise_variance] for p in parts], axis=0)
+    return Latent(*moments, lapse, None, tuple(parts), (0.5, 0.2, 0.3)), common
+
+
+def mixed(latent, common):
+    """Probabilities of the parts, averaged, from the definition."""
+    total = 0.0
+    for part, share in zip(latent.parts, latent.shares, strict=True):
+        spread = np.sqrt(part.noise_variance + part.variance)[:, None]
+        below = ndtr((common + part.offsets - part.mean[:, None]) / spread)
+        total = total + share * np.diff(below, axis=1, prepend=0.0, append=1.0)
+    r = len(common) + 1
+    return (1 - latent.lapse) * total + latent.lapse / r
+
+
+@pytest.mark.parametrize("lapse", [0.0, 0.03])
+def test_probabilities_of_an_average_are_averages(lapse):
+    latent, common = mixture(lapse=lapse)
+    p = class_probabilities(latent, common)
+    assert_allclose(p, mixed(latent, common), rtol=1e-9, atol=1e-12)
+    assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+    sound = p > 1e-200
+    assert sound.mean() > 0.9
+    assert_allclose(log_class_probabilities(latent, common)[sound], np.log(p[sound]), rtol=1e-8, atol=1e-8)
+
+
+def test_logarithms_of_an_average_are_finite_far_in_the_tails():
+    """The best of the parts decides: its share and its own tail."""
+    common = np.array([0.0, 1.0])
+    parts = tuple(
+        Latent(np.array([mean]), np.zeros(1), np.ones(1), 0.0, np.array([[shift, shift]]))
+        for mean, shift in ((-300.0, 0.0), (-250.0, 0.0), (-251.0, -1.0))
+    )
+    latent = Latent(np.array([-260.0]), np.zeros(1), np.ones(1), 0.0, None, parts, (0.5, 0.25, 0.25))
+    found = log_class_probabilities(latent, common)[0]
+    assert np.all(np.isfinite(found))
+    assert class_probabilities(latent, common)[0, 2] == 0.0
+    assert_allclose(found[2], np.log(0.5) + norm.logsf(251.0), rtol=1e-12)
+    scores = normal_scores(latent, common)[0]
+    assert_allclose(norm.logsf(scores[2]), found[2], rtol=1e-9)
+    assert np.all(np.diff(scores) > 0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_normal_scores_invert_the_cumulative_probabilities(seed):
+    latent, common = mixture(seed=seed)
+    z = normal_scores(latent, common)
+    assert_array_equal(z[:, [0, -1]], np.tile([-np.inf, np.inf], (60, 1)))
+    assert np.all(np.diff(z, axis=1) > 0)
+    below = np.cumsum(mixed(latent, common), axis=1)[:, :-1]
+    assert_allclose(ndtr(z[:, 1:-1]), below, rtol=1e-9, atol=1e-12)
+    above = np.cumsum(mixed(latent, common)[:, ::-1], axis=1)[:, ::-1][:, 1:]
+    assert_allclose(ndtr(-z[:, 1:-1]), above, rtol=1e-7, atol=1e-12)
+    # Of equal parts, it is the score of each.
+    part = latent.parts[1]
+    equal = replace(latent, parts=(part,) * 3)
+    assert_allclose(normal_scores(equal, common), normal_scores(part, common), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_decisions_of_an_average_minimise_the_expected_loss(seed):
+    latent, common = mixture(seed=seed)
+    p, levels = mixed(latent, common), np.arange(len(common) + 1)
+    for loss, cost in (
+        ("absolute", np.abs(levels[:, None] - levels)),
+        ("zero_one", levels[:, None] != levels),
+        ("quadratic", (levels[:, None] - levels) ** 2),
+    ):
+        expected = p @ cost
+        chosen = decide(latent, common, loss)
+        assert len(np.unique(chosen)) > 2
+        assert_allclose(expected[np.arange(60), chosen], expected.min(axis=1), rtol=1e-9)
+    m = margins(latent, common)
+    assert_array_equal(m.argmax(axis=1), decide(latent, common, "absolute"))
+    assert np.all((m > 0).sum(axis=1) == 1)
+
+
+def test_the_median_of_an_average_is_not_that_of_the_average_score():
+    """One sure model out of three does not decide, however far away its score is."""
+    parts = tuple(
+        Latent(np.array([mean]), np.zeros(1), np.ones(1), 0.0, np.zeros((1, 2))) for mean in (-2, -2, 100)
+    )
+    share = 1.0 / 3.0
+    latent = Latent(np.array([32.0]), np.array([2312.0]), np.ones(1), 0.0, None, parts, (share,) * 3)
+    assert decide(latent, np.array([0.0, 1.0]), "absolute").tolist() == [0]
 
 
 @pytest.mark.parametrize(("seed", "gamma"), [(0, 0.05), (1, 0.3), (2, 0.01)])

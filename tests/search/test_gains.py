@@ -18,12 +18,14 @@ from isbor.search.adaptive.gains import Directions, Gains, best_candidates
 from isbor.search.adaptive.proposals import Proposals
 from isbor.search.starts import start_from
 from tests.oracles import gains as oracle
-from tests.problems import small_rows
+from tests.problems import random_shape, small_rows
 
 
-@pytest.fixture(scope="module")
-def problem():
-    rows = small_rows(n=301, d=4)
+@pytest.fixture(scope="module", params=["constant", "varying"])
+def problem(request):
+    """Rows, a model at its mode, proposed functions, and the shape of the rows."""
+    rows = small_rows(n=301, d=4, levels=5)
+    shape = random_shape(rows) if request.param == "varying" else None
     proposals = Proposals.of(np.random.default_rng(0), rows, np.arange(rows.X.shape[1]))
     with Workers(1) as workers:
         model = start_from(rows, proposals.fresh(8).functions(rows.X).centred_on(rows), workers)
@@ -34,8 +36,9 @@ def problem():
             model.mode.weights,
             model.mode.thresholds,
             workers,
+            shape,
         )
-    return rows, model, proposals.fresh(60).functions(rows.X)
+    return rows, model, proposals.fresh(60).functions(rows.X), shape
 
 
 def values(gains, functions):
@@ -54,13 +57,13 @@ def climbed(gains, functions, n_steps, n_jobs=1):
 
 
 def test_gains_are_those_of_additions(problem):
-    rows, model, fresh = problem
+    rows, model, fresh, shape = problem
     fresh = fresh.centred_on(rows)
     everything = model.functions.followed_by(fresh)
     weights = np.append(model.mode.weights, np.zeros(len(fresh)))
     with Workers(1) as workers:
-        expansion = expand(rows, streamed(rows, everything), weights, model.mode.thresholds, workers)
-        gains = values(Gains.of(rows, model, workers), fresh)
+        expansion = expand(rows, streamed(rows, everything), weights, model.mode.thresholds, workers, shape)
+        gains = values(Gains.of(rows, model, workers, shape), fresh)
     state = weight_posterior(gram_model(expansion), np.arange(len(model)), model.mode.alpha)
     ratio = (state.quality**2 / state.sparsity)[len(model) :]
     expected = np.where(ratio > 1, 0.5 * (ratio - 1 - np.log(np.maximum(ratio, 1))), 0.5 * (ratio - 1))
@@ -71,11 +74,11 @@ def test_gains_are_those_of_additions(problem):
 
 @pytest.fixture(params=[1, 3], ids=["one block", "three blocks"])
 def gains(problem, request, monkeypatch):
-    rows, model, _ = problem
+    rows, model, _, shape = problem
     if request.param > 1:
         monkeypatch.setattr(module, "_SMALL_PRODUCT", 0)
     with Workers(1) as workers:
-        found = Gains.of(rows, model, workers)
+        found = Gains.of(rows, model, workers, shape)
     n_blocks, n, _ = found.fitted.explained.shape
     assert n_blocks == request.param
     assert (n_blocks * n > len(rows)) == (n_blocks > 1)  # the last block is filled up
@@ -83,7 +86,7 @@ def gains(problem, request, monkeypatch):
 
 
 def test_gains_and_their_slopes_are_those_of_the_oracle(problem, gains):
-    _, _, fresh = problem
+    _, _, fresh, _ = problem
     entries = Entries.of(fresh)
     batch = _new_batch(gains.fitted, len(fresh))
     by_centre, by_metric = np.zeros((2, len(entries.column)))
@@ -98,7 +101,7 @@ def test_gains_and_their_slopes_are_those_of_the_oracle(problem, gains):
 
 
 def test_slopes_of_the_oracle_are_derivatives(problem, gains):
-    _, _, fresh = problem
+    _, _, fresh, _ = problem
     value, *slopes = oracle.gains_and_slopes(gains.fitted, fresh)
     h = 1e-5
     for name, slope in zip(("centres", "metric"), slopes, strict=True):
@@ -114,7 +117,7 @@ def test_slopes_of_the_oracle_are_derivatives(problem, gains):
 
 
 def test_climbing_is_that_of_the_oracle(problem, gains):
-    _, _, fresh = problem
+    _, _, fresh, _ = problem
     found = climbed(gains, fresh, 5)
     expected = oracle.climb(gains.fitted, fresh, 5)
     same = np.isclose(found.centres, expected.centres, atol=1e-5) & np.isclose(found.metric, expected.metric)
@@ -124,7 +127,7 @@ def test_climbing_is_that_of_the_oracle(problem, gains):
 
 
 def test_results_do_not_depend_on_the_number_of_threads(problem, gains):
-    _, _, fresh = problem
+    _, _, fresh, _ = problem
     many = Entries.of(fresh.take(np.tile(np.arange(len(fresh)), 6)))
     found = []
     for n_jobs in (1, 2):
@@ -138,7 +141,7 @@ def test_results_do_not_depend_on_the_number_of_threads(problem, gains):
 
 
 def test_functions_are_compiled_for_one_type_of_arguments(problem, gains):
-    _, _, fresh = problem
+    _, _, fresh, _ = problem
     one = fresh.take(np.flatnonzero((fresh.metric != 0).sum(axis=1) == 1)[:1])
     for some in (one, fresh, fresh.take(slice(0))):
         assert len(values(gains, some)) == len(climbed(gains, some, 1)) == len(some)
@@ -146,17 +149,17 @@ def test_functions_are_compiled_for_one_type_of_arguments(problem, gains):
 
 
 def test_a_constant_gains_nothing(problem, gains):
-    _, _, fresh = problem
+    _, _, fresh, _ = problem
     nothing = replace(fresh, metric=np.zeros_like(fresh.metric))
     assert values(gains, nothing).max() < 0
     assert_array_equal(climbed(gains, nothing, 3).metric, 0.0)
 
 
 def test_climbing_raises_the_gains_and_keeps_features(problem):
-    rows, model, fresh = problem
+    rows, model, fresh, shape = problem
     proposed = Entries.of(fresh)
     with Workers(1) as workers:
-        gains = Gains.of(rows, model, workers)
+        gains = Gains.of(rows, model, workers, shape)
         nothing = proposed.take(np.arange(0))
         plain, improved = (
             best_candidates(
@@ -172,11 +175,11 @@ def test_climbing_raises_the_gains_and_keeps_features(problem):
 
 
 def test_the_best_direction_is_that_of_the_straight_line_that_gains_most(problem):
-    rows, model, fresh = problem
+    rows, model, fresh, shape = problem
     d = rows.X.shape[1]
     random = np.random.default_rng(3)
     with Workers(1) as workers:
-        gains = Gains.of(rows, model, workers)
+        gains = Gains.of(rows, model, workers, shape)
     quality, sparsity = (getattr(Directions.of(gains), name) for name in ("quality", "sparsity"))
     best = best_direction(quality, sparsity, np.arange(d))
     others = np.vstack([best, np.eye(d), random.normal(size=(50, d))])

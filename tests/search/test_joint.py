@@ -66,6 +66,7 @@ def test_weights_are_repetitions_in_any_order(table):
     model = ISBOR(basis="mixed", n_members=1, max_vectors=20)
     weighted = model.fit(X, y, sample_weight=weight).predict_proba(X[:200])
     assert_array_equal(model.fit(X[repeated], y[repeated]).predict_proba(X[:200]), weighted)
+    assert np.ptp(model.thresholds_at(X), axis=0).max() > 0
 
 
 def test_limits_and_constant_noise(table):
@@ -73,17 +74,23 @@ def test_limits_and_constant_noise(table):
     model = ISBOR(basis="mixed", n_members=2, max_vectors=17, noise="constant").fit(X, y)
     assert model.n_relevance_ <= 17
     assert_allclose(model.noise_scale(X[:10]), model.sigma_)
+    assert_allclose(model.thresholds_at(X[:10]), np.tile(model.thresholds_, (10, 1)), atol=1e-12)
     assert "noise" not in {step.kind for step in model.trace_}
 
 
-def test_with_very_many_rows_the_model_is_refitted_to_all():
+@pytest.mark.parametrize("stages", [(1000,), (1000, 2000), (1000, 2000, 5000)])
+def test_with_very_many_rows_the_model_is_refitted_to_all(stages):
     rows = small_rows(n=3000)
     recorder = Recorder("fit", rows.source)
     with Workers(2) as workers:
-        random, settings = np.random.default_rng(0), JointSettings(max_rows=1000)
+        random, settings = np.random.default_rng(0), JointSettings(stages=stages)
         model, _ = search_jointly(rows, np.arange(2), settings, random, workers, recorder)
     assert model.n_rows == 3000
-    assert {step.n_rows for step in recorder.steps} == {1000, 3000}
+    assert {step.n_rows for step in recorder.steps} == {*(min(n, 3000) for n in stages), 3000}
+    # The search goes on, by training, on the rows of each stage.
+    trained = [step.n_rows for step in recorder.steps if step.kind == "training"]
+    assert list(dict.fromkeys(trained)) == [min(n, 3000) for n in stages]
+    assert model.shape_weights.shape == (2, len(model))
 
 
 HARD = [(title, X, y) for title, X, y in named_problems() if title != "10,000 columns"]
@@ -99,5 +106,5 @@ def test_defects_of_tables_do_it_no_harm(title, X, y, monkeypatch):
 def test_random_defects_do_it_no_harm(seed, monkeypatch):
     monkeypatch.setattr(mixed, "_JOINT_ROWS", 0)
     X, y, weight = random_problem(seed)
-    noise = "varying" if seed % 2 else "constant"
-    check_fitted(ISBOR(basis="mixed", n_members=1, noise=noise, n_jobs=1).fit(X, y, weight), X)
+    varying = {"noise": "constant"} if seed % 3 == 0 else {"thresholds": ("constant", "varying")[seed % 2]}
+    check_fitted(ISBOR(basis="mixed", n_members=1, **varying, n_jobs=1).fit(X, y, weight), X)

@@ -64,8 +64,8 @@ class ISBOR(SparseClassifier):
         adapt more to noise. Increase it for fewer functions.
     max_vectors : int or None, default=None
         Largest number of basis functions. None means no limit, but a "mixed" model with n_members="auto" has
-        at most 400 if there are up to 1,500 rows. Set it to bound the time of predictions; no Gaussian process
-        is tried then.
+        at most 400 if there are up to 1,500 rows. Set it to bound the time of predictions; then no Gaussian
+        process is tried.
     n_members : int or "auto", default="auto"
         Number of searches that a "mixed" model averages. "auto" means four with more than 1,500 rows, else
         eight (`effort` changes that). With `max_vectors`, there are two, or at most `max_vectors` / 8. More
