@@ -181,6 +181,8 @@ def test_more_rows_than_the_search_uses():
     rows, fit = fitted(X, y, report=lambda log_evidence, n: reports.append(n))
     assert reports == sorted(reports) and reports[-1] < 700
     assert len(fit.evidence.posterior.coef) == 700
+    _, rough = fitted(X, y, roughly=True)
+    assert rough.n_climbs == fit.n_climbs - 1
 
 
 def test_equal_rows_with_equal_labels_are_remembered():

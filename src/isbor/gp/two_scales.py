@@ -181,13 +181,15 @@ def fit_two_scales(
     n_features: int,
     start: TwoScales | None = None,
     *,
+    roughly: bool = False,
     is_late: Callable[[], bool] = lambda: False,
     report: Callable[[float, int], object] = lambda log_evidence, n_rows: None,
 ) -> TwoScalesFit:
     """Search for the parameters, and compute the posterior of all rows.
 
-    Widths are in units of 1/`n_features`. `start` is the result for similar rows. When `is_late`, the search
-    ends. After each of its parts, `report` is called with the log evidence and the number of rows used.
+    Widths are in units of 1/`n_features`. `start` is the result for similar rows. If `roughly`, the last part
+    of the search, on most rows, is left out. When `is_late`, the search ends. After each of its parts,
+    `report` is called with the log evidence and the number of rows used.
     """
     n_levels, n_groups = int(rows.y.max()) + 1, int(group.max()) + 1
     bounds = _bounds(n_features, n_groups, n_levels)
@@ -195,7 +197,8 @@ def fit_two_scales(
     known: PooledRows | None = None  # rows with factors
     factors = Factors.weak(0)
     done: set[tuple[int, bool]] = set()
-    for climb in _FROM_NOTHING if start is None else _FROM_START:
+    climbs = _FROM_NOTHING if start is None else _FROM_START
+    for climb in climbs[:-1] if roughly else climbs:
         some = rows.head(max(climb.n_rows, _ROWS_PER_LEVEL * n_levels))
         how = len(some), climb.apart and n_groups > 1
         if how in done:

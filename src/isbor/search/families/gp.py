@@ -65,6 +65,7 @@ def fit_gp(
         group,
         training.n_varying,
         settings.first_process,
+        roughly=settings.preliminary,
         is_late=is_late,
         report=report,
     )
