@@ -26,7 +26,7 @@ PARTS = {
     "mode_of_block": "modes of few rows",
     "gains_of": "gains of proposals",
     "function_values": "values of functions",
-    "add_noise_block": "noise",
+    "add_shape_block": "noise and gaps",
     "climb": "ascents",
     "make_moves": "moves in Gram space",
 }
@@ -62,9 +62,10 @@ def rates(m: int = 160, n: int = 2500, d: int = 8) -> list[list[str]]:
     """Return the rates of an expansion and of function values beside those of NumPy."""
     random = np.random.default_rng(0)
     values, y = random.normal(size=(m, n)), random.integers(0, 5, n)
-    block, edge = Block(values, y, np.ones(n), np.ones(n)), np.array([-np.inf, -1, 0, 1, 2, np.inf])
+    block = Block(values, y, np.ones(n), np.ones(n), np.empty((0, n)))
+    edge = np.array([-np.inf, -1, 0, 1, 2, np.inf])
     expansion = best(lambda: add_block(block, np.zeros(m), edge, m, new_sums(m + 4)))
-    likelihood = best(lambda: likelihood_terms(y, values[0], block.noise_scale, edge))
+    likelihood = best(lambda: likelihood_terms(y, values[0], block.noise_scale, block.gap_factors, edge))
     general = best(lambda: values @ (2.0 * values).T)
     symmetric = best(lambda: values @ values.T)
     X, centres = random.normal(size=(n, d)), random.normal(size=(m, d))

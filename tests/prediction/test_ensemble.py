@@ -141,8 +141,11 @@ def test_probabilities_of_an_average_are_those_of_its_models(training, results, 
     members = [part for result in results for part in result.model.models]
     assert len(latent.parts) == len(members)
     assert_allclose(np.sum(latent.shares), 1.0)
-    # The thresholds that are reported are the same for all rows: none of these models varies them.
-    assert latent.offsets is None
+    # Without "mixed", the thresholds that are reported are the same for all rows.
+    with Workers(1) as workers:
+        constant = SearchResult.average(results[:2], training.rows, workers).model.latent(X)
+    assert len(constant.parts) == 2
+    assert constant.offsets is None
 
 
 def test_an_average_has_a_better_log_score_than_its_models_on_average(training, results, average):

@@ -1,7 +1,7 @@
 r"""From the latent score to class probabilities and their credible intervals.
 
 At a new row, the latent score is Gaussian, :math:`f \sim N(\mu, v)`. With noise of standard deviation s (1
-unless it varies, see `isbor.inference.noise`),
+unless it varies, see `isbor.model.cuts`),
 
 .. math:: P(y \le k) = \Psi\Big(\frac{b_k - \mu}{\sqrt{s^2 + v}}\Big).
 

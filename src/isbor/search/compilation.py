@@ -33,7 +33,7 @@ from isbor.search.adaptive.compiled_gains import Fitted
 from isbor.search.adaptive.gains import Directions, Gains, best_candidates
 from isbor.search.adaptive.joint import JointSettings, search_jointly
 from isbor.search.adaptive.proposals import Proposals
-from isbor.search.adaptive.training import Trainable, train_jointly
+from isbor.search.adaptive.training import Trainable, trained_parameters
 from isbor.search.ascent import move_functions
 from isbor.search.families.catalogue import FAMILIES, fit_families
 from isbor.search.recorder import Recorder
@@ -98,9 +98,8 @@ def compile_proposals() -> None:
     oblique = proposals.oblique(4, Directions.of(gains))
     with Workers(1) as workers:
         best_candidates(known, oblique, gains, size_prior=2.0, keep=4, n_steps=1, workers=workers)
-    train_jointly(
-        rows, Trainable(functions, np.zeros(4), thresholds, np.zeros((1, 4)), np.ones(1)), 1, 0.01, random
-    )
+    start = Trainable(functions, np.zeros(4), thresholds, np.zeros((1, 4)), np.ones(1))
+    trained_parameters(rows, start, 1, 0.01, random)
     model = GramModel(np.eye(4), np.ones(4), np.zeros(4))
     state = weight_posterior(model, np.arange(1), np.ones(1))
     best_move(state, model.floor)

@@ -40,6 +40,7 @@ __all__ = ["FamilyTrial", "Known", "Selection", "select_families"]
 _FOLDS = 3
 _FOLDED_ROWS = 2500  # with more rows, one part is held out instead of cross-validation
 _QUICK_ROWS = 400  # with more rows, families are fitted more roughly for the comparison
+_COMPARED_MEMBERS = 4  # of "mixed" in the comparison, half of those in the end
 _COMPARED_ROWS = (700, 2000)  # training rows of each family in that case, at first and later
 _HELD_OUT_ROWS = 4000  # validation rows in that case, at most
 _SHARE_OF_TIME = 0.5  # of the time of a fit, if it is limited
@@ -148,10 +149,10 @@ def select_families(
     if len(families) == 1:
         return Selection(tuple(families), (), "the only family for a table of this size."), Known()
     quick = replace(settings, patience=0, effort="default")
-    if n > _QUICK_ROWS and settings.effort == "default":
-        quick = replace(quick, preliminary=True)
-        if n > _MAX_GP_ROWS and settings.n_members is None:
-            quick = replace(quick, n_members=2)
+    if settings.effort == "default":
+        members = _COMPARED_MEMBERS if n <= _MAX_GP_ROWS else 2
+        n_members = members if settings.has_automatic_size else settings.n_members
+        quick = replace(quick, n_members=n_members, preliminary=n > _QUICK_ROWS)
     comparison = _Comparison(training, quick, workers.with_share(_SHARE_OF_TIME), callback)
     if n <= _FOLDED_ROWS:
         max_size = len(FAMILIES) if settings.max_vectors == np.inf else 1

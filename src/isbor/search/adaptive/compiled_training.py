@@ -93,7 +93,7 @@ def _likelihood(
     edge, by_edge, by_gap = np.empty(t + 2), np.zeros(t + 2), np.zeros(t)
     edge[0], edge[-1] = -np.inf, np.inf
     for g in range(t - 1):
-        gap[g] = math.exp(thresholds[g + 1])
+        gap[g] = math.exp(np.float64(thresholds[g + 1]))
     for k in range(t):
         edge[k + 1] = thresholds[0]
         for g in range(t - 1):
@@ -131,9 +131,10 @@ def _likelihood(
                     sums[q + 2, i] += by * patterns[q, g]
         for q in range(n_sums):
             sums[q + 1, i] *= 1.0 - (predictors[q, i] / SATURATION) ** 2
-    by_threshold[0] = 0.0
+    by_middle = 0.0
     for k in range(t):
-        by_threshold[0] += by_edge[k + 1]
+        by_middle += by_edge[k + 1]
+    by_threshold[0] = by_middle
     for g in range(t - 1):
         if len(patterns) == 0:
             for k in range(t):

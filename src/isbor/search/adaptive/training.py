@@ -44,7 +44,7 @@ from isbor.model.compiled_cuts import SATURATION
 from isbor.model.cuts import RowShape, gap_patterns, row_thresholds
 from isbor.search.adaptive.compiled_training import Batches, Layout, train
 
-__all__ = ["Parameters", "Trainable", "train_jointly"]
+__all__ = ["Parameters", "Trainable", "train_jointly", "trained_parameters"]
 
 _BATCH = 256
 _WEIGHT_PRECISION = 5.0  # λ, of the contributions to the score
@@ -87,11 +87,18 @@ def train_jointly(
     rows: TrainingRows, start: Trainable, n_steps: int, step_length: float, random: np.random.Generator
 ) -> Trainable:
     """Return the functions, weights and thresholds after `n_steps` steps on random batches of the rows."""
+    return trained_parameters(rows, start, n_steps, step_length, random).result(rows)
+
+
+def trained_parameters(
+    rows: TrainingRows, start: Trainable, n_steps: int, step_length: float, random: np.random.Generator
+) -> "Parameters":
+    """Return the parameters after `n_steps` steps."""
     parameters = Parameters.of(rows, start)
     weight = (rows.weight / rows.weight.mean()).astype(np.float32)
     batches = Batches(rows.X.astype(np.float32), rows.y, weight, _draw_batches(len(rows), n_steps, random))
     train(parameters.layout, batches, parameters.vector, parameters.rate, step_length)
-    return parameters.result(rows)
+    return parameters
 
 
 def _draw_batches(n_rows: int, n_steps: int, random: np.random.Generator) -> IntArray:
