@@ -55,7 +55,7 @@ class JointSettings:
     varying: Varying = "thresholds"
     max_rounds: int = 8
     # Rows on which functions are searched for, at most: at first, and then for a few more rounds.
-    stages: tuple[int, ...] = (32_000, 128_000)
+    stages: tuple[int, ...] = (16_000, 128_000)
     more_rounds: int = 3
     n_fresh: int = 600  # fresh functions proposed in each round
     n_children: int = 200  # children of the functions kept
