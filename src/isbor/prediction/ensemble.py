@@ -142,9 +142,10 @@ class Ensemble:
         return mean, float(share @ (score - mean) ** 2)
 
     def _latent(self, prepared: FloatArray) -> Latent:
+        alone = [model.latent(prepared, scale) for model, _, scale in self._parts()]
         parts = [
-            self._member(model.latent(prepared, scale), scale * model.mode.thresholds, shift)
-            for (model, _, scale), shift in zip(self._parts(), self._shifts(), strict=True)
+            self._member(latent, scale * model.mode.thresholds, shift)
+            for latent, (model, _, scale), shift in zip(alone, self._parts(), self._shifts(), strict=True)
         ]
         if len(parts) == 1:
             return parts[0]
@@ -152,10 +153,10 @@ class Ensemble:
         mean = shares @ means
         variance = shares @ (np.stack([part.variance for part in parts]) + (means - mean) ** 2)
         noise_variance = shares @ np.stack([part.noise_variance for part in parts])
-        # On average, the common thresholds are those of the models: offsets remain only if they vary.
-        offsets = sum(share * part.offsets for share, part in zip(shares, parts, strict=True))
-        varying = offsets if len(offsets) == len(mean) else None
-        return Latent(mean, variance, noise_variance, self.lapse, varying, tuple(parts), self.shares)
+        offsets = None  # on average, the models have the common thresholds, unless these vary
+        if any(latent.offsets is not None for latent in alone):
+            offsets = sum(share * part.offsets for share, part in zip(shares, parts, strict=True))
+        return Latent(mean, variance, noise_variance, self.lapse, offsets, tuple(parts), self.shares)
 
     def _member(self, latent: Latent, thresholds: FloatArray, shift: float) -> Latent:
         """Return the shifted score of a model, with its own thresholds as offsets of the common ones."""
