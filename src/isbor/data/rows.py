@@ -12,6 +12,7 @@ between two rows in this feature is 2, as for any other feature. So rare and uns
 farther away than others.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -183,6 +184,11 @@ def _interleave(y: IntArray) -> IntArray:
     return by_class[np.argsort(share[by_class], kind="stable")]
 
 
+def _columns(X: FloatArray) -> Iterator[FloatArray]:
+    """Yield the columns, each by itself: the roundings of its sums do not depend on the other columns."""
+    return (np.ascontiguousarray(column) for column in X.T)
+
+
 def _standardise(X: FloatArray, weight: FloatArray, group: IntArray | None) -> Scaling:
     """Standardise the rows in place; works for values near the limits of floating point."""
     share = weight / weight.sum()
@@ -192,7 +198,7 @@ def _standardise(X: FloatArray, weight: FloatArray, group: IntArray | None) -> S
     if is_tiny.any():
         X *= lift  # exact, as lift is a power of two
         low, high = low * lift, high * lift
-    mean = (share @ X) / lift
+    mean = np.array([share @ column for column in _columns(X)]) / lift
     centre = mean * lift
     reach = np.maximum(high - centre, centre - low)
     varying = (high > low) & (reach > 0)
@@ -200,7 +206,7 @@ def _standardise(X: FloatArray, weight: FloatArray, group: IntArray | None) -> S
     X -= centre
     X /= unit
     X[:, ~varying] = 0.0
-    variance = np.einsum("i,ij,ij->j", share, X, X)
+    variance = np.array([share @ column**2 for column in _columns(X)])
     if group is not None:
         for number in np.unique(group[group >= 0]):
             columns = np.flatnonzero((group == number) & varying)
