@@ -64,7 +64,7 @@ def rates(m: int = 160, n: int = 2500, d: int = 8) -> list[list[str]]:
     values, y = random.normal(size=(m, n)), random.integers(0, 5, n)
     block = Block(values, y, np.ones(n), np.ones(n), np.empty((0, n)))
     edge = np.array([-np.inf, -1, 0, 1, 2, np.inf])
-    expansion = best(lambda: add_block(block, np.zeros(m), edge, m, new_sums(m + 4)))
+    expansion = best(lambda: add_block(block, np.zeros(m), edge, m, False, new_sums(m + 4)))
     likelihood = best(lambda: likelihood_terms(y, values[0], block.noise_scale, block.gap_factors, edge))
     general = best(lambda: values @ (2.0 * values).T)
     symmetric = best(lambda: values @ values.T)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from isbor._core import parallel
 from isbor._core.parallel import Workers
-from isbor.inference.expansion import expand_partly
+from isbor.inference.expansion import expand, expand_partly, streamed
 from isbor.model.basis import RowDictionary
 from tests.oracles import dense
 from tests.problems import expanded, expansion_of, random_shape, small_rows
@@ -52,6 +52,21 @@ def test_a_partial_expansion_has_the_same_numbers(varying):
     assert_allclose(part.precision[known], whole.precision[known], rtol=1e-12, atol=1e-12)
     later = (part.later.curvature * part.later.values) @ part.later.values.T
     assert_allclose(later, whole.precision[:8, :8], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("varying", [False, True], ids=["constant", "varying"])
+def test_in_single_precision_only_the_inner_products_of_functions_are_rounded(varying):
+    rows = small_rows(n=1200)
+    shape = random_shape(rows) if varying else None
+    exact, basis = expansion_of(rows, n_candidates=8, shape=shape)
+    with Workers(1) as workers:
+        point = exact.weights, exact.thresholds
+        found = expand(rows, streamed(rows, basis), *point, workers, shape, single=True)
+    assert_array_equal(found.gradient, exact.gradient)
+    assert_array_equal(found.precision[8:], exact.precision[8:])
+    assert_allclose(found.precision, exact.precision, rtol=1e-5)
+    assert not np.array_equal(found.precision, exact.precision)
+    assert_array_equal(found.precision, found.precision.T)
 
 
 @pytest.mark.parametrize("varying", [False, True], ids=["constant", "varying"])

@@ -45,7 +45,7 @@ def test_the_gradient_is_that_of_the_log_evidence(problem, beta):
     rows, functions, alpha, shape = problem
     block = block_of(np.ascontiguousarray(functions(rows.X).T), rows, slice(0, len(rows)), shape)
     start = np.zeros(len(alpha)), np.linspace(-1, 1, rows.y.max())
-    theta, sums, _ = mode_of_block(block, alpha, *start, beta, 1e-22)
+    theta, sums, _ = mode_of_block(block, alpha, *start, beta, 1e-22, False)
     described = functions.centres, functions.metric, functions.ramp, functions.offset
     *gradient, _ = evidence_gradient(block, powers_of(rows.X), *described, alpha, theta, sums, beta)
     h = 1e-4

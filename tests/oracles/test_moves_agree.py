@@ -18,6 +18,8 @@ from isbor.inference.evidence import (
     rounding_floor,
     weight_posterior,
 )
+from isbor.inference.shape import ShapeModel
+from tests.oracles import dense
 from tests.oracles import moves as oracle
 
 seeds = st.integers(0, 2**32 - 1)
@@ -38,6 +40,14 @@ def random_start(rng, model, m):
 
 # Relative. Digits of the optimal α cancel where q² ≈ s, or s is small, but the rest hardly depends on them.
 ROUNDING = {"alpha": 1e-7} | dict.fromkeys(("gain", "covariance", "mean", "sparsity", "quality"), 1e-9)
+
+
+def random_shape(rng, n, n_sums=2):
+    """Return a quadratic model of the weights of n functions in sums of the shape."""
+    roots = rng.normal(size=(n_sums, n, 2 * n))
+    prior = rng.uniform(0.5, 5.0, size=(n_sums, n))
+    precision = roots @ roots.transpose(0, 2, 1) + prior[:, :, None] * np.eye(n)
+    return ShapeModel(precision, 12.0 * rng.normal(size=(n_sums, n)), prior)
 
 
 def assert_same_posterior(found, expected):
@@ -254,6 +264,42 @@ def test_no_move_of_an_active_function_follows_from_nan():
 # --- One specialisation ------------------------------------------------------------------------------------
 
 
+def worth_alone(shape, active, j):
+    """Return what function j adds to the evidence of the shape's sums, each not less than zero."""
+    worth = 0.0
+    for precision, linear, prior in zip(shape.precision, shape.linear, shape.prior, strict=True):
+        some = [np.array([k for k in active if with_j or k != j], dtype=int) for with_j in (True, False)]
+        whole, without = (
+            dense.quadratic_evidence(precision[np.ix_(of, of)] - np.diag(prior[of]), linear[of], prior[of])
+            for of in some
+        )
+        worth += max(whole - without, 0.0)
+    return worth
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_functions_are_worth_to_the_shape_counts_given_those_that_are_left(seed):
+    rng = np.random.default_rng(seed)
+    n = 12
+    model, shape = random_model(rng, n, 40), random_shape(rng, n)
+    start = weight_posterior(model, np.arange(n), np.ones(n))
+    penalty = np.full(n, 6.0)
+    _, moves = make_moves(model, start, penalty, 0.1, 200, np.inf, shape)
+    state, active = start, list(range(n))
+    for move in moves:
+        gone = set(range(n)) - set(active)
+        worth = np.array([0.0 if j in gone else worth_alone(shape, active, j) for j in range(n)])
+        expected = oracle.best_move(state, model.floor, penalty=penalty - worth, excluded=gone)
+        assert (move.kind, move.candidate) == (expected.kind, expected.candidate)
+        assert_allclose(move.gain, expected.gain, rtol=1e-6, atol=1e-8)
+        state = oracle.apply_move(model, state, expected)
+        if move.kind == "delete":
+            active.remove(move.candidate)
+    assert 0 < len(active) < n
+    _, alone = make_moves(model, start, penalty, 0.1, 200, np.inf)
+    assert sum(move.kind == "delete" for move in alone) >= n - len(active)
+
+
 def test_nothing_is_compiled_twice():
     rng = np.random.default_rng(7)
     model = random_model(rng, 10, 30)
@@ -263,6 +309,7 @@ def test_nothing_is_compiled_twice():
     for state in (start, strided):
         for limit in (1, 2.0, np.inf):
             make_moves(model, state, np.zeros(10), 1, 5, limit)
+        make_moves(model, state, np.zeros(10), 1, 5, 1, random_shape(rng, 10))
         for penalty in (0, 1.5, np.ones(10)):
             assert isinstance(best_move(state, model.floor, penalty=penalty, may_add=limit > 1), Move)
     for function in (compiled_moves.make_moves, compiled_moves.best_move, compiled_moves.posterior):

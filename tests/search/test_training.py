@@ -59,7 +59,8 @@ def log_posterior(rows, parameters):
         predictors = 3.0 * np.tanh(shape_weights @ phi.T / 3.0)
         patterns = gap_patterns(t, layout.n_sums - 1)
         shape = np.exp(predictors[0]), np.exp(patterns.T @ predictors[1:])
-    likelihood = dense.log_likelihood(phi, rows.y, rows.weight, weights, thresholds, *shape)
+    p = dense.probabilities(phi @ weights, thresholds, *(shape or (1.0,)))[np.arange(len(rows)), rows.y]
+    likelihood = rows.weight @ np.log(p + layout.lapse)
     penalty = training._WEIGHT_PRECISION * np.sum(weights**2)
     penalty += np.sum(PRECISIONS[: layout.n_sums] @ (layout.height.astype(float) * shape_weights**2))
     return (likelihood - 0.5 * penalty) / rows.weight.sum()
@@ -93,6 +94,7 @@ def test_gradient(levels, n_sums):
     ramp = start.functions.ramp
     assert ramp.any() and not ramp.all()
     parameters = Parameters.of(rows, start)
+    parameters = replace(parameters, layout=parameters.layout._replace(lapse=0.05))
     vector, n = parameters.vector, len(parameters.layout.column)
     set_rates(parameters.layout, vector, parameters.rate)
     free = parameters.rate > 0
@@ -137,7 +139,7 @@ def test_gradients_of_the_likelihood_far_from_the_label_and_between_close_thresh
     at = ordinal_probit(np.zeros(1), np.array([low]), np.array([high]))
     sums, by_threshold = np.zeros((2, 1), np.float32), np.zeros(2, np.float32)
     no_patterns = np.empty((0, 1))
-    _likelihood(np.ones(1, np.intp), np.ones(1, np.float32), sums, thresholds, no_patterns, by_threshold)
+    _likelihood(np.ones(1, np.intp), np.ones(1, np.float32), sums, thresholds, no_patterns, 0.0, by_threshold)
     assert_allclose(sums[0], at.slope, rtol=1e-6, atol=1e-7)
     by_gap = 0.5 * gap * (at.upper[0] + at.lower[0])
     assert_allclose(by_threshold, [at.upper[0] - at.lower[0], by_gap], rtol=1e-5, atol=1e-7)
@@ -147,7 +149,8 @@ def test_gradients_of_the_likelihood_far_from_the_label_and_between_close_thresh
 
 @pytest.mark.parametrize("label", range(5))
 @pytest.mark.parametrize("size", [0.0, 1.0, 4.0])
-def test_gradients_of_the_likelihood_in_each_sum(label, size):
+@pytest.mark.parametrize("lapse", [0.0, 0.02])
+def test_gradients_of_the_likelihood_in_each_sum(label, size, lapse):
     """With random sums, and so large that they are near their limits."""
     rng = np.random.default_rng(label)
     thresholds = np.array([0.3, 0.1, -0.5, 0.4], dtype=np.float32)
@@ -162,11 +165,12 @@ def test_gradients_of_the_likelihood_in_each_sum(label, size):
         factors = np.exp(predictors[1:] @ patterns)[:, None]
         edge = np.pad(dense.row_thresholds(b, factors)[0], 1, constant_values=(-np.inf, np.inf))
         score, scale = parameters[:1], np.exp(predictors[:1])
-        return ordinal_probit(score, edge[label : label + 1], edge[label + 1 :][:1], scale=scale).log_p[0]
+        at = ordinal_probit(score, edge[label : label + 1], edge[label + 1 :][:1], scale=scale)
+        return np.log(np.exp(at.log_p[0]) + lapse) if lapse else at.log_p[0]
 
     sums, by_threshold = start.copy(), np.zeros(4, np.float32)
     y, share = np.full(1, label, np.intp), np.ones(1, np.float32)
-    _likelihood(y, share, sums, thresholds, patterns, by_threshold)
+    _likelihood(y, share, sums, thresholds, patterns, lapse, by_threshold)
     expected = dense.gradient(log_p, np.concatenate([start.ravel(), thresholds]).astype(float))
     assert_allclose(np.append(sums, by_threshold), expected, rtol=1e-4, atol=1e-5)
 

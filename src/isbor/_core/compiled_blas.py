@@ -1,6 +1,6 @@
-"""The symmetric product of BLAS, for compiled code; Numba itself offers the general product only.
+"""The symmetric products of BLAS, for compiled code; Numba itself offers the general product only.
 
-The routine is SciPy's. Compiled code refers to it by a name, so that it can be cached.
+The routines are SciPy's. Compiled code refers to them by names, so that it can be cached.
 """
 
 from typing import Any
@@ -11,18 +11,25 @@ from numba import types
 from numba.extending import get_cython_function_address
 
 from isbor._core.compiled import inner
-from isbor._core.types import FloatArray
+from isbor._core.types import FloatArray, SingleArray
 
-__all__ = ["add_symmetric_product"]
+__all__ = ["add_symmetric_product", "write_symmetric_product"]
 
-binding.add_symbol("isbor_dsyrk", get_cython_function_address("scipy.linalg.cython_blas", "dsyrk"))
+for _name in ("dsyrk", "ssyrk"):
+    binding.add_symbol(f"isbor_{_name}", get_cython_function_address("scipy.linalg.cython_blas", _name))
 # Multiplications up to which OpenBLAS has a faster way for the general product, on matrices as they are.
 _SMALL = 1_000_000
-_CHAR, _INT, _DOUBLE = (types.CPointer(of) for of in (types.uint8, types.int32, types.float64))
-_dsyrk: Any = types.ExternalFunction(
-    "isbor_dsyrk",
-    types.void(_CHAR, _CHAR, _INT, _INT, _DOUBLE, _DOUBLE, _INT, _DOUBLE, _DOUBLE, _INT),
-)
+_CHAR, _INT = types.CPointer(types.uint8), types.CPointer(types.int32)
+
+
+def _routine(name: str, number: Any) -> Any:
+    """Return the routine for matrices of these numbers."""
+    of = types.CPointer(number)
+    signature = types.void(_CHAR, _CHAR, _INT, _INT, of, of, _INT, of, of, _INT)
+    return types.ExternalFunction(name, signature)
+
+
+_dsyrk, _ssyrk = _routine("isbor_dsyrk", types.float64), _routine("isbor_ssyrk", types.float32)
 
 
 @inner
@@ -53,4 +60,28 @@ def add_symmetric_product(values: FloatArray, to: FloatArray) -> None:
         one.ctypes,
         to.ctypes,
         numbers[2:].ctypes,
+    )
+
+
+@inner
+def write_symmetric_product(values: SingleArray, to: SingleArray) -> None:
+    """Write the inner products of the rows of `values`, (m, n), to the lower triangle of `to`, (m, m).
+
+    Both matrices are contiguous, in single precision.
+    """
+    m, n = values.shape
+    letters = np.array([ord("U"), ord("T")], np.uint8)
+    numbers = np.array([m, n], np.int32)
+    factors = np.array([1.0, 0.0], np.float32)
+    _ssyrk(
+        letters[:1].ctypes,
+        letters[1:].ctypes,
+        numbers[:1].ctypes,
+        numbers[1:].ctypes,
+        factors[:1].ctypes,
+        values.ctypes,
+        numbers[1:].ctypes,
+        factors[1:].ctypes,
+        to.ctypes,
+        numbers[:1].ctypes,
     )

@@ -10,16 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from isbor._core.compiled import compiled, inner
-from isbor._core.compiled_blas import add_symmetric_product
+from isbor._core.compiled_blas import add_symmetric_product, write_symmetric_product
 from isbor._core.types import FloatArray, IntArray
 from isbor.model.compiled_cuts import (
     SATURATION,
     anchoring,
     combined,
     edges_of_rows,
+    middle_and_gaps,
     saturated,
     shape_of_rows,
-    slopes_of_threshold,
 )
 from isbor.model.compiled_likelihood import Terms, new_terms, probit_terms
 
@@ -36,6 +36,7 @@ __all__ = [
 
 
 _TILE = 32  # rows and columns of a matrix that are copied together
+_SINGLE_ROWS = 512  # rows whose inner products are summed in single precision
 
 
 class Block(NamedTuple):
@@ -97,6 +98,16 @@ def likelihood_terms(
 
 
 @inner
+def _mirror(n: int, matrix: FloatArray) -> None:
+    """Copy the lower triangle of the first rows and columns to the upper one."""
+    for first in range(0, n, _TILE):
+        for last in range(first, n, _TILE):
+            for m in range(last, min(last + _TILE, n)):
+                for k in range(first, min(first + _TILE, m)):
+                    matrix[k, m] = matrix[m, k]
+
+
+@inner
 def _add_gram(values: FloatArray, curvature: FloatArray, n_first: int, precision: FloatArray) -> None:
     """Add the weighted inner products of the functions to the first rows and columns of the precision.
 
@@ -110,11 +121,7 @@ def _add_gram(values: FloatArray, curvature: FloatArray, n_first: int, precision
         for i in range(n):
             scaled[m, i] = root[i] * values[m, i]
     add_symmetric_product(scaled[:n_first], precision)
-    for first in range(0, n_first, _TILE):  # the other triangle is the same
-        for last in range(first, n_first, _TILE):
-            for m in range(last, min(last + _TILE, n_first)):
-                for k in range(first, min(first + _TILE, m)):
-                    precision[k, m] = precision[m, k]
+    _mirror(n_first, precision)
     if n_first < m_all:
         products = np.dot(scaled[:n_first], scaled[n_first:].T)
         for k in range(n_first):
@@ -125,68 +132,146 @@ def _add_gram(values: FloatArray, curvature: FloatArray, n_first: int, precision
         precision[m, m] += np.dot(scaled[m], scaled[m])
 
 
+@inner
+def _add_single_gram(values: FloatArray, curvature: FloatArray, precision: FloatArray) -> None:
+    """Add the weighted inner products of the functions, computed in single precision from some rows each."""
+    m_all, n = values.shape
+    products = np.empty((m_all, m_all), np.float32)
+    for begin in range(0, n, _SINGLE_ROWS):
+        size = min(_SINGLE_ROWS, n - begin)
+        scaled, root = np.empty((m_all, size), np.float32), np.empty(size)
+        of_rows = curvature[begin : begin + size]
+        for i in range(size):
+            root[i] = math.sqrt(of_rows[i])
+        for m in range(m_all):
+            phi, to = values[m, begin : begin + size], scaled[m]
+            for i in range(size):
+                to[i] = root[i] * phi[i]
+        write_symmetric_product(scaled, products)
+        for m in range(m_all):
+            for k in range(m + 1):
+                precision[m, k] += products[m, k]
+    _mirror(m_all, precision)
+
+
+@inner
+def _add_thresholds(
+    block: Block, at: Terms, gradient: FloatArray, precision: FloatArray, mixed: FloatArray
+) -> None:
+    """Add what belongs to the thresholds alone, and write the mixed derivatives in f and each threshold.
+
+    Threshold j, of 0 … t-1, is the upper edge of class j and the lower edge of class j + 1. `gradient` and
+    `precision` are those of the thresholds; `mixed` is (t, n).
+    """
+    t = len(mixed)
+    for i in range(len(block.y)):
+        k, s = block.y[i], block.noise_scale[i]
+        per_unit = block.weight[i] / s
+        per_square = per_unit / s
+        tie = per_square * at.upper[i] * at.lower[i]
+        if k > 0:
+            c2 = per_square * at.lower_curvature[i]
+            mixed[k - 1, i] = -c2
+            gradient[k - 1] -= per_unit * at.lower[i]
+            precision[k - 1, k - 1] += c2 + tie
+        if k < t:
+            c1 = per_square * at.upper_curvature[i]
+            mixed[k, i] = -c1
+            gradient[k] += per_unit * at.upper[i]
+            precision[k, k] += c1 + tie
+            if k > 0:
+                precision[k, k - 1] -= tie
+                precision[k - 1, k] -= tie
+
+
+@inner
+def _add_middle_and_gaps(
+    block: Block, at: Terms, gradient: FloatArray, precision: FloatArray, mixed: FloatArray
+) -> None:
+    """Do the same as `_add_thresholds` for the middle of the thresholds and the gaps, which have factors.
+
+    The derivative of threshold k is 1 in the middle, and σ_kg times the gap's factor in gap g. The upper and
+    the lower edge of a class differ by one gap, so the tie between them concerns this one alone.
+    """
+    t, n = mixed.shape
+    sigma, edges = anchoring(t), np.zeros((t, 2 * n))  # derivatives of both edges, times roots of curvatures
+    up, down = np.empty(n), np.empty(n)
+    for i in range(n):
+        k, s = block.y[i], block.noise_scale[i]
+        per_unit = block.weight[i] / s
+        per_square = per_unit / s
+        c1, c2 = per_square * at.upper_curvature[i], per_square * at.lower_curvature[i]
+        edges[0, i], edges[0, n + i] = math.sqrt(c1), math.sqrt(c2)
+        mixed[0, i] = -(c1 + c2)
+        up[i], down[i] = per_unit * at.upper[i], per_unit * at.lower[i]
+        gradient[0] += up[i] - down[i]
+        if 0 < k < t:
+            factor = block.gap_factors[k - 1, i]
+            precision[k, k] += per_square * at.upper[i] * at.lower[i] * factor * factor
+    for g in range(t - 1):
+        # Where there is no edge, all of its terms are zero.
+        for i in range(n):
+            k, factor = block.y[i], block.gap_factors[g, i]
+            high, low = sigma[min(k, t - 1), g] * factor, sigma[max(k - 1, 0), g] * factor
+            root1, root2 = edges[0, i], edges[0, n + i]
+            edges[g + 1, i], edges[g + 1, n + i] = root1 * high, root2 * low
+            mixed[g + 1, i] = -(root1 * root1 * high + root2 * root2 * low)
+            gradient[g + 1] += up[i] * high - down[i] * low
+    products = np.dot(edges, edges.T)
+    for j in range(t):
+        for h in range(t):
+            precision[j, h] += products[j, h]
+
+
 @compiled
-def add_block(block: Block, weights: FloatArray, edge: FloatArray, n_first: int, sums: Sums) -> FloatArray:
+def add_block(
+    block: Block, weights: FloatArray, edge: FloatArray, n_first: int, single: bool, sums: Sums
+) -> FloatArray:
     """Add the expansion of the log likelihood, and return the curvature of each row.
 
-    `edge` holds the thresholds between -∞ and ∞. See `_add_gram` for `n_first`.
+    `edge` holds the thresholds between -∞ and ∞. See `_add_gram` for `n_first`. If `single`, inner products
+    of functions, which are all first, are computed in single precision.
     """
     m_all, n = block.values.shape
     t = len(edge) - 2
     f = combined(weights, block.values)
     curvature = np.empty(n)
-    mixed = np.zeros((t + 1, n))  # the slope in f, then the mixed derivatives in f and each threshold
+    mixed = np.zeros((t + 1, n))  # the slope in f, then the mixed derivatives
     totals, gradient, precision = sums
     _, _, at = likelihood_terms(block.y, f, block.noise_scale, block.gap_factors, edge)
-    vary = len(block.gap_factors) > 0
-    sigma, high, low = anchoring(t), np.zeros(t), np.zeros(t)
     for i in range(n):
-        k, v, s = block.y[i], block.weight[i], block.noise_scale[i]
-        g1, g2 = at.upper[i], at.lower[i]
+        v, s = block.weight[i], block.noise_scale[i]
         totals[0] += v * at.log_p[i]
         totals[1] += v
         totals[2] += v * f[i]
         totals[3] += v * f[i] * f[i]
-        per_square = v / (s * s)
-        c1, c2 = per_square * at.upper_curvature[i], per_square * at.lower_curvature[i]
-        tie = per_square * g1 * g2
-        curvature[i] = c1 + c2
+        curvature[i] = v / (s * s) * (at.upper_curvature[i] + at.lower_curvature[i])
         mixed[0, i] = v * at.mean[i] / s
-        if vary:
-            # Derivatives of the edges in all thresholds; where there is no edge, c and g are zero.
-            slopes_of_threshold(min(k, t - 1), sigma, block.gap_factors, i, high)
-            slopes_of_threshold(max(k - 1, 0), sigma, block.gap_factors, i, low)
-            for j in range(t):
-                mixed[j + 1, i] = -(c1 * high[j] + c2 * low[j])
-                gradient[m_all + j] += v * (g1 * high[j] - g2 * low[j]) / s
-                for h in range(t):
-                    precision[m_all + j, m_all + h] += (
-                        c1 * high[j] * high[h]
-                        + c2 * low[j] * low[h]
-                        + tie * (high[j] - low[j]) * (high[h] - low[h])
-                    )
-            continue
-        # Threshold j, of 0 … t-1, is the upper edge of class j and the lower edge of class j + 1.
-        if k > 0:
-            j = m_all + k - 1
-            mixed[k, i] = -c2
-            gradient[j] -= v * g2 / s
-            precision[j, j] += c2 + tie
-        if k < t:
-            j = m_all + k
-            mixed[k + 1, i] = -c1
-            gradient[j] += v * g1 / s
-            precision[j, j] += c1 + tie
-            if k > 0:
-                precision[j, j - 1] -= tie
-                precision[j - 1, j] -= tie
-    _add_gram(block.values, curvature, n_first, precision)
+    if single:
+        _add_single_gram(block.values, curvature, precision)
+    else:
+        _add_gram(block.values, curvature, n_first, precision)
+    vary = len(block.gap_factors) > 0
+    slope, square = np.zeros(t), np.zeros((t, t))
+    if vary:
+        _add_middle_and_gaps(block, at, slope, square, mixed[1:])
+    else:
+        _add_thresholds(block, at, slope, square, mixed[1:])
     products = np.dot(mixed, block.values.T)
+    tied = products[1:]
+    if vary:
+        to_thresholds = middle_and_gaps(t)
+        slope, tied = np.dot(slope, to_thresholds), np.dot(to_thresholds.T, tied)
+        square = np.dot(np.dot(to_thresholds.T, square), to_thresholds)
+    for k in range(t):
+        gradient[m_all + k] += slope[k]
+        for j in range(t):
+            precision[m_all + k, m_all + j] += square[k, j]
     for m in range(m_all):
         gradient[m] += products[0, m]
         for k in range(t):
-            precision[m, m_all + k] += products[k + 1, m]
-            precision[m_all + k, m] += products[k + 1, m]
+            precision[m, m_all + k] += tied[k, m]
+            precision[m_all + k, m] += tied[k, m]
     return curvature
 
 
@@ -203,11 +288,10 @@ def add_shape_block(
     """Add the expansion in the weights of the shape's sum q; the shape of the block itself is not used."""
     n = block.values.shape[1]
     t = len(edge) - 2
-    f, predictors = combined(weights, block.values), np.empty((len(shape_weights), n))
+    f, predictors = combined(weights, block.values), np.dot(shape_weights, block.values)
     for k in range(len(shape_weights)):
-        total = combined(shape_weights[k], block.values)
         for i in range(n):
-            predictors[k, i] = saturated(total[i])
+            predictors[k, i] = saturated(predictors[k, i])
     scale, gaps = shape_of_rows(predictors, patterns)
     curvature, slope, sigma = np.empty(n), np.empty((1, n)), anchoring(t)
     totals, gradient, precision = sums
@@ -232,7 +316,7 @@ def add_shape_block(
         totals[0] += v * at.log_p[i]
         slope[0, i] = v * moving * (g1 * by1 - g2 * by2)
         curvature[i] = v * moving * moving * bend
-    _add_gram(block.values, curvature, len(block.values), precision)
+    _add_single_gram(block.values, curvature, precision)
     products = np.dot(slope, block.values.T)
     for m in range(len(block.values)):
         gradient[m] += products[0, m]

@@ -128,10 +128,11 @@ def mode_of_block(
     thresholds: FloatArray,
     held_precision: float,
     tol: float,
+    single: bool,
 ) -> tuple[FloatArray, Sums, bool]:
     """Find the mode for rows in one block: its point, the sums there, and whether functions are resolved.
 
-    `held_precision` is β, if it is held fixed, else NaN.
+    `held_precision` is β, if it is held fixed, else NaN. For `single`, see `add_block`.
     """
     newton = new_search(alpha, weights, thresholds)
     m, size = len(alpha), len(newton.theta)
@@ -143,7 +144,7 @@ def mode_of_block(
         for k in range(m, size):
             edge[k - m + 1] = newton.trial[k]
         clear(trial)
-        add_block(block, newton.trial[:m], edge, m, trial)
+        add_block(block, newton.trial[:m], edge, m, single, trial)
         verdict = judge(newton, trial.totals[0])
         if verdict == TOO_LONG:
             continue

@@ -22,6 +22,7 @@ __all__ = [
     "Missing",
     "NO_MOVE",
     "State",
+    "Sums",
     "apply_move",
     "best_move",
     "make_moves",
@@ -59,6 +60,42 @@ class Missing(NamedTuple):
     values: FloatArray  # (n, N), φ
     curvature: FloatArray  # (N,), H
     cross: FloatArray  # (r-1, n), c
+
+
+class Sums(NamedTuple):
+    """The posteriors of the weights of the candidates in other sums than the score, K of them, maybe none."""
+
+    covariance: FloatArray  # (K, n, n)
+    mean: FloatArray  # (K, n)
+    prior: FloatArray  # (K, n), prior precisions
+
+
+@inner
+def _worth(sums: Sums, j: int) -> float:
+    """Return what candidate j adds to the log evidence of the other sums."""
+    worth = 0.0
+    for q in range(len(sums.mean)):
+        variance, mean = sums.covariance[q, j, j], sums.mean[q, j]
+        worth += max(0.5 * (mean * mean / variance + math.log(sums.prior[q, j] * variance)), 0.0)
+    return worth
+
+
+@inner
+def _delete_from_sums(sums: Sums, gone: BoolArray, j: int) -> None:
+    """Write the posteriors without candidate j; those of candidates that are gone are left as they are."""
+    n = len(gone)
+    for q in range(len(sums.mean)):
+        covariance, mean = sums.covariance[q], sums.mean[q]
+        towards = covariance[j].copy()
+        rate = 1.0 / towards[j]
+        shift = rate * mean[j]
+        for i in range(n):
+            if gone[i]:
+                continue
+            row, factor = covariance[i], rate * towards[i]
+            for k in range(n):
+                row[k] -= factor * towards[k]
+            mean[i] -= shift * towards[i]
 
 
 @inner
@@ -304,6 +341,7 @@ def make_moves(
     floor: FloatArray,
     rest: Missing,
     start: State,
+    sums: Sums,
     penalty: FloatArray,
     tol: float,
     max_moves: int,
@@ -311,18 +349,22 @@ def make_moves(
 ) -> tuple[State, int, IntArray, IntArray, FloatArray, FloatArray]:
     """Make the best move repeatedly while it gains at least `tol`.
 
-    Return the last posterior and its number of active functions; kinds, candidates, new precisions and gains
-    of the moves.
+    What a candidate is worth to other `sums`, whose memory is used, is set off against its penalty; a
+    candidate that is deleted from them cannot come back. Return the last posterior and its number of active
+    functions; kinds, candidates, new precisions and gains of the moves.
     """
     n, m = len(linear), len(start.active)
     capacity = n if max_additions >= n - m else m + int(math.ceil(max(max_additions, 0.0)))
     state, after = _with_room(start, capacity), _with_room(start, capacity)
     kinds, candidates = np.empty(max_moves, np.intp), np.empty(max_moves, np.intp)
     alphas, gains = np.empty(max_moves), np.empty(max_moves)
-    nothing = np.zeros(n, np.bool_)
+    nothing, gone = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    price = penalty.copy()
+    for j in range(n):
+        price[j] -= _worth(sums, j)
     made, additions_left = 0, max_additions
     while made < max_moves:
-        kind, candidate, alpha, gain = best_move(state, m, floor, penalty, additions_left > 0.0, nothing)
+        kind, candidate, alpha, gain = best_move(state, m, floor, price, additions_left > 0.0, nothing)
         if kind == NO_MOVE or gain < tol:
             break
         if rest.missing[candidate]:
@@ -335,6 +377,11 @@ def make_moves(
         additions_left -= kind == ADD
         kinds[made], candidates[made], alphas[made], gains[made] = kind, candidate, alpha, gain
         made += 1
+        if kind == DELETE and len(sums.mean) > 0:
+            gone[candidate] = True
+            _delete_from_sums(sums, gone, candidate)
+            for j in range(n):
+                price[j] = np.inf if gone[j] else penalty[j] - _worth(sums, j)
     return state, m, kinds[:made], candidates[:made], alphas[:made], gains[:made]
 
 

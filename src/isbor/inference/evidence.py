@@ -43,8 +43,9 @@ from isbor._core.linalg import UnresolvedError, factorise
 from isbor._core.trace import MoveKind
 from isbor._core.types import FloatArray, IntArray
 from isbor.inference import compiled_moves
-from isbor.inference.compiled_moves import KINDS, NO_MOVE, Missing, State
+from isbor.inference.compiled_moves import KINDS, NO_MOVE, Missing, State, Sums
 from isbor.inference.expansion import Expansion
+from isbor.inference.shape import ShapeModel
 
 __all__ = [
     "GramModel",
@@ -173,9 +174,11 @@ def make_moves(
     tol: float,
     max_moves: int,
     max_additions: float,
+    shape: ShapeModel | None = None,
 ) -> tuple[WeightPosterior, list[Move]]:
     """Make the best move repeatedly while it gains at least `tol`; return the posterior and the moves.
 
+    If `shape` is given, what a candidate is worth to it is set off against its penalty.
     Σ and μ are recomputed when rounding errors have accumulated. If that shows the functions to be collinear,
     the last move is not made, and none after it.
     """
@@ -188,6 +191,7 @@ def make_moves(
         model.floor,
         rest,
         _compact(state),
+        _sums_of(shape, n),
         penalty,
         float(tol),
         max_moves,
@@ -204,6 +208,15 @@ def make_moves(
         after.quality,
     )
     return posterior, moves
+
+
+def _sums_of(shape: ShapeModel | None, n: int) -> Sums:
+    """Return the posteriors of the sums of the shape, in memory of their own."""
+    if shape is None:
+        return Sums(np.empty((0, n, n)), np.empty((0, n)), np.empty((0, n)))
+    covariance = np.stack([factorise(precision).inverse() for precision in shape.precision])
+    mean = np.einsum("qij,qj->qi", covariance, shape.linear)
+    return Sums(*(np.ascontiguousarray(part) for part in (covariance, mean, shape.prior)))
 
 
 def _compact(state: WeightPosterior) -> State:

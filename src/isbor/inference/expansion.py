@@ -140,16 +140,19 @@ def expand(
     thresholds: FloatArray,
     workers: Workers,
     shape: RowShape | None = None,
+    *,
+    single: bool = False,
 ) -> Expansion:
     """Expand the log likelihood of the rows around (weights, thresholds).
 
-    `shape` is the noise and the factors of the gaps of each row; None means noise 1 and factors 1.
+    `shape` is the noise and the factors of the gaps of each row; None means noise 1 and factors 1. If
+    `single`, inner products of functions are computed in single precision.
     """
     edge = edges(thresholds)
 
     def add(block: slice, sums: Sums) -> None:
         part = block_of(columns(block), rows, block, shape)
-        add_block(part, weights, edge, len(columns), sums)
+        add_block(part, weights, edge, len(columns), single, sums)
 
     sums = summed(add, rows, len(columns), len(columns) + len(thresholds), workers)
     return expansion_at(weights, thresholds, sums)
@@ -187,7 +190,7 @@ def expand_partly(
     def add(block: slice, sums: Sums) -> None:
         of_block = np.ascontiguousarray(basis(rows.X[block]).T)
         part = block_of(of_block, rows, block, shape)
-        values[:, block], curvature[block] = of_block, add_block(part, weights, edge, n_first, sums)
+        values[:, block], curvature[block] = of_block, add_block(part, weights, edge, n_first, False, sums)
 
     sums = summed(add, rows, n, n + len(thresholds), workers)
     return replace(expansion_at(weights, thresholds, sums), later=Later(n_first, values, curvature))

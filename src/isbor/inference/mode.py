@@ -51,6 +51,7 @@ from isbor.inference.expansion import Columns, Expansion, block_of, expand, expa
 from isbor.model.cuts import RowShape
 
 __all__ = [
+    "TOL",
     "Mode",
     "thresholds_given_weights",
     "find_mode",
@@ -60,6 +61,8 @@ __all__ = [
     "posterior_precision",
     "starting_thresholds",
 ]
+
+TOL = 1e-8  # Newton decrement at which a mode counts as found, in nats
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,7 @@ def find_mode(
     weights: FloatArray,
     thresholds: FloatArray,
     *,
-    tol: float = 1e-8,
+    tol: float = TOL,
     max_steps: int = MAX_STEPS,
 ) -> Mode:
     """Maximise the posterior of (w, b) by damped Newton steps.
@@ -135,19 +138,21 @@ def find_mode_at_rows(
     shape: RowShape | None = None,
     *,
     held_precision: float | None = None,
-    tol: float = 1e-8,
+    tol: float = TOL,
+    single: bool = False,
 ) -> Mode:
     """Find the mode for functions with the values `columns` at the rows; in one go, if these are one block.
 
     `shape` is the noise and the factors of the gaps of each row; None means noise 1 and factors 1.
-    `held_precision` is β, if it is held fixed.
+    `held_precision` is β, if it is held fixed. `tol` is the Newton decrement at which the mode
+    counts as found. If `single`, inner products of functions are computed in single precision.
     """
     m = len(alpha)
     blocks = row_blocks(len(rows), m)
     if len(blocks) > 1:
 
         def expand_at(w: FloatArray, b: FloatArray) -> Expansion:
-            here = expand(rows, columns, w, b, workers, shape)
+            here = expand(rows, columns, w, b, workers, shape, single=single)
             return replace(here, held_precision=held_precision)
 
         return find_mode(expand_at, alpha, weights, thresholds, tol=tol)
@@ -155,7 +160,7 @@ def find_mode_at_rows(
     workers.check()
     block = block_of(columns(blocks[0]), rows, blocks[0], shape)
     held = np.nan if held_precision is None else held_precision
-    theta, sums, resolved = mode_of_block(block, alpha, weights, thresholds, held, tol)
+    theta, sums, resolved = mode_of_block(block, alpha, weights, thresholds, held, tol, single)
     if not resolved:
         raise UnresolvedError
     return Mode(alpha, replace(expansion_at(theta[:m], theta[m:], sums), held_precision=held_precision))

@@ -23,21 +23,27 @@ negative. So the curvature is computed without the last two: Newton steps ascend
 it is the Fisher information. Given the shape, the rest of the model is as before, with scores and thresholds
 in units of s.
 
-**What a function is worth.** Without function m, the log evidence of sum q, by the quadratic model, would be
-lower by
+**What functions are worth.** Expanded to second order, the log evidence of sum q is that of a linear Gaussian
+model: with P the posterior precision, and g = Pu, functions A add
+
+.. math::
+    \tfrac12 g_A^\top P_{AA}^{-1} g_A - \tfrac12 \ln|P_{AA}| + \tfrac12 \sum_{m \in A} \ln(\lambda_q h_m^2)
+
+to it. Without function m, it is lower by
 
 .. math:: \tfrac12 \Big(\frac{u_{qm}^2}{\Sigma_{mm}} + \ln (\lambda_q h_m^2 \Sigma_{mm})\Big),
 
-with Σ the posterior covariance (the ratio of posterior and prior density at zero, Savage and Dickey).
+with Σ the inverse of P (the ratio of posterior and prior density at zero, Savage and Dickey).
 """
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
+from isbor._core.linalg import add_diagonal, factorise
 from isbor._core.parallel import Workers, row_blocks
-from isbor._core.types import FloatArray
+from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.compiled_expansion import Sums, add_shape_block
 from isbor.inference.expansion import Columns, Expansion, block_of, summed
@@ -46,12 +52,22 @@ from isbor.model.basis import Functions
 from isbor.model.cuts import RowShape, gap_patterns
 from isbor.model.likelihood import edges
 
-__all__ = ["FIRST_PRECISION", "ShapeFit", "expand_shape", "fit_shape", "shape_at_rows"]
+__all__ = [
+    "FIRST_PRECISION",
+    "MAX_ROUNDS",
+    "MAX_STEPS",
+    "ShapeFit",
+    "ShapeModel",
+    "expand_shape",
+    "fit_shape",
+    "shape_at_rows",
+    "shape_model",
+]
 
 FIRST_PRECISION = 30.0  # starting value of λ
 _PRECISIONS = (0.3, 1e6)  # limits of λ
-_MAX_ROUNDS = 3
-_MAX_STEPS = 8  # of Newton's method for one sum
+MAX_ROUNDS = 3
+MAX_STEPS = 8  # of Newton's method for one sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +76,38 @@ class ShapeFit:
 
     weights: FloatArray  # (K, m), u
     precision: FloatArray  # (K,), λ
-    worth: FloatArray  # (m,) nats that each function adds to the evidence, not less than zero
+
+
+@dataclass(frozen=True)
+class ShapeModel:
+    """The log posterior of the weights of m functions in each of the K sums, to second order."""
+
+    precision: FloatArray  # (K, m, m), P
+    linear: FloatArray  # (K, m), g
+    prior: FloatArray  # (K, m), prior precisions
+
+    def take(self, chosen: IntArray) -> "ShapeModel":
+        """Return the model of some of the functions."""
+        precision = np.ascontiguousarray(self.precision[:, chosen[:, None], chosen])
+        return ShapeModel(precision, self.linear[:, chosen], self.prior[:, chosen])
+
+    @property
+    def mode(self) -> FloatArray:
+        """The weights, (K, m)."""
+        found = [
+            factorise(precision).solve(linear)
+            for precision, linear in zip(self.precision, self.linear, strict=True)
+        ]
+        return np.stack(found)
+
+    @cached_property
+    def log_evidence(self) -> float:
+        """What the functions add to the log evidence."""
+        total = 0.0
+        for precision, linear, prior in zip(self.precision, self.linear, self.prior, strict=True):
+            factor = factorise(precision)
+            total += float(linear @ factor.solve(linear) + np.log(prior).sum() - factor.log_determinant)
+        return 0.5 * total
 
 
 def shape_at_rows(
@@ -85,19 +132,17 @@ def fit_shape(
     start: FloatArray,
     precision: FloatArray,
     workers: Workers,
-    max_rounds: int = _MAX_ROUNDS,
-    max_steps: int = _MAX_STEPS,
+    max_rounds: int = MAX_ROUNDS,
+    max_steps: int = MAX_STEPS,
 ) -> ShapeFit:
     """Fit the weights of functions, whose values are `columns`, in the sums of the shape.
 
     `start`, (K, m), and `precision`, (K,), are first guesses.
     """
     weights, precision = start.copy(), precision.copy()
-    worth = np.zeros(len(functions))
     if not len(functions):
-        return ShapeFit(weights, precision, worth)
-    reach = np.square(functions(rows.reference.X)).max(axis=0)
-    height = np.where(functions.ramp, np.maximum(reach, 1e-6), 1.0)
+        return ShapeFit(weights, precision)
+    height = _squared_heights(rows, functions)
     nothing = np.zeros(0)
     known: dict[tuple[int, bytes], Expansion] = {}
 
@@ -111,20 +156,42 @@ def fit_shape(
         return known[where]
 
     for _ in range(max_rounds):
-        before, worth = precision.copy(), np.zeros(len(functions))
+        before = precision.copy()
         for q in range(len(weights)):
             prior = precision[q] * height
             expand_sum = partial(expand_at, q)
             found = find_mode(expand_sum, prior, weights[q], nothing, tol=1e-2, max_steps=max_steps)
             weights[q] = found.weights
             variance = np.diag(posterior_covariance(found)).copy()
-            worth += np.maximum(0.5 * (weights[q] ** 2 / variance + np.log(prior * variance)), 0.0)
             determined = len(height) - float(prior @ variance)
             size = float(height @ weights[q] ** 2)
             precision[q] = np.clip(determined / max(size, 1e-12), *_PRECISIONS)
         if np.abs(np.log(precision / before)).max() < 0.1:
             break
-    return ShapeFit(weights, precision, worth)
+    return ShapeFit(weights, precision)
+
+
+def shape_model(
+    rows: TrainingRows,
+    functions: Functions,
+    columns: Columns,
+    mode: Mode,
+    weights: FloatArray,
+    precision: FloatArray,
+    workers: Workers,
+) -> ShapeModel:
+    """Expand the log posterior in the weights of each sum of the shape, (K, m); `precision`, (K,), is λ."""
+    prior = precision[:, None] * _squared_heights(rows, functions)
+    sums = [expand_shape(rows, columns, mode, weights, q, workers) for q in range(len(weights))]
+    at = np.stack([add_diagonal(here.precision, of_sum) for here, of_sum in zip(sums, prior, strict=True)])
+    slope = np.stack([here.gradient for here in sums]) - prior * weights
+    return ShapeModel(at, np.einsum("qij,qj->qi", at, weights) + slope, prior)
+
+
+def _squared_heights(rows: TrainingRows, functions: Functions) -> FloatArray:
+    """Return h² of each function."""
+    reach = np.square(functions(rows.reference.X)).max(axis=0)
+    return np.where(functions.ramp, np.maximum(reach, 1e-6), 1.0)
 
 
 def expand_shape(

@@ -19,7 +19,8 @@ from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import Columns, columns_of
-from isbor.inference.mode import Mode, find_mode_at_rows, log_evidence
+from isbor.inference.mode import TOL, Mode, find_mode_at_rows, log_evidence
+from isbor.inference.shape import ShapeModel
 from isbor.model.basis import Functions
 from isbor.model.cuts import RowShape, row_thresholds
 from isbor.model.latent import Latent
@@ -36,19 +37,15 @@ class SparseModel:
     log_evidence: float
     n_rows: int  # distinct rows to which the model was fitted
     shape_weights: FloatArray | None = None  # (K, m) of the functions in the shape of the response
-    shape_worth: FloatArray | None = None  # (m,) nats that each function is worth to the shape, if it counts
+    shape_model: ShapeModel | None = None  # if what functions are worth to the shape counts
 
     def __len__(self) -> int:
         return len(self.functions)
 
     def objective(self, size_prior: float) -> float:
         """Return the log evidence minus the penalties of all functions."""
-        return self.log_evidence - float(self.penalties(size_prior).sum())
-
-    def penalties(self, size_prior: float) -> FloatArray:
-        """Return the size-prior penalty of each function, less what it is worth to the shape."""
-        penalty = size_prior * self.functions.cost
-        return penalty if self.shape_worth is None else penalty - self.shape_worth
+        of_shape = 0.0 if self.shape_model is None else self.shape_model.log_evidence
+        return self.log_evidence + of_shape - size_prior * float(self.functions.cost.sum())
 
     @cached_property
     def whitening(self) -> FloatArray:
@@ -85,14 +82,17 @@ def fit_weights(
     shape: RowShape | None = None,
     *,
     columns: Columns | None = None,
-    tol: float = 1e-8,
+    tol: float = TOL,
+    single: bool = False,
 ) -> SparseModel:
     """Fit the weights of given functions with given prior precisions, from a starting point.
 
     `shape` is the noise and the factors of the gaps of each row; None means noise 1 and factors 1. `columns`
-    are the values of the functions, if they are known, and `tol` is the Newton decrement at which the mode
-    counts as found.
+    are the values of the functions, if they are known. For `tol` and `single`, see
+    `find_mode_at_rows`.
     """
     columns = columns_of(rows, functions, workers) if columns is None else columns
-    mode = find_mode_at_rows(rows, columns, alpha, weights, thresholds, workers, shape, tol=tol)
+    mode = find_mode_at_rows(
+        rows, columns, alpha, weights, thresholds, workers, shape, tol=tol, single=single
+    )
     return SparseModel(functions, mode, log_evidence(mode), len(rows))

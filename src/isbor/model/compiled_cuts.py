@@ -11,6 +11,7 @@ __all__ = [
     "anchoring",
     "combined",
     "edges_of_rows",
+    "middle_and_gaps",
     "saturated",
     "shape_of_rows",
     "shape_of_values",
@@ -112,6 +113,17 @@ def edges_of_rows(
         # From the gap itself: the difference of the edges may lose digits.
         width[i] = (edge[k + 1] - edge[k]) * gaps[k - 1, i] if 0 < k < t else np.inf
     return low, high, width
+
+
+@inner
+def middle_and_gaps(t: int) -> FloatArray:
+    """Return the derivatives of the middle of the thresholds and of the gaps in the thresholds, (t, t)."""
+    slopes = np.zeros((t, t))
+    slopes[0, (t - 1) // 2] += 0.5
+    slopes[0, t // 2] += 0.5
+    for g in range(t - 1):
+        slopes[g + 1, g], slopes[g + 1, g + 1] = -1.0, 1.0
+    return slopes
 
 
 @inner

@@ -85,7 +85,7 @@ def _evaluate(problem: Problem, p: FloatArray, mode: FloatArray, slope: FloatArr
     no_gaps = np.empty((0, len(problem.y)))
     block = Block(values, problem.y, problem.weight, problem.noise_scale, no_gaps)
     theta, sums, resolved = mode_of_block(
-        block, alpha, mode[:m_all], mode[m_all:], problem.beta, problem.mode_tol
+        block, alpha, mode[:m_all], mode[m_all:], problem.beta, problem.mode_tol, False
     )
     if not resolved:
         return -np.inf

@@ -47,6 +47,7 @@ class Layout(NamedTuple):
     patterns: FloatArray  # (K-1, r-2), c
     weight_decay: float  # precision of the weights' prior, per row
     shape_decay: FloatArray  # (K,) the same for the weights of the shape, of functions of height 1
+    lapse: float  # ε
     height: SingleArray  # (m,) height of each function in units of its standard deviation, squared
 
 
@@ -81,6 +82,7 @@ def _likelihood(
     sums: SingleArray,
     thresholds: SingleArray,
     patterns: FloatArray,
+    lapse: float,
     by_threshold: SingleArray,
 ) -> None:
     """Replace scores and sums of the shape, (1 + K, n), by the gradients in them.
@@ -107,7 +109,8 @@ def _likelihood(
     scale, factors = shape_of_rows(predictors, patterns)
     z1, z2, at = likelihood_terms(y, f, scale, factors, edge)
     for i in range(n):
-        k, v = y[i], float(share[i]) / scale[i]
+        counted = share[i] / (1.0 + lapse * math.exp(min(-at.log_p[i], 700.0)))  # times p/(p + ε)
+        k, v = y[i], counted / scale[i]
         up, down = v * at.upper[i], v * at.lower[i]
         sums[0, i] = v * at.mean[i]
         by_edge[k] -= down
@@ -115,7 +118,7 @@ def _likelihood(
         if n_sums > 0:
             # Zero instead of infinity if there is no threshold.
             by_scale = (z2[i] * at.lower[i] if k > 0 else 0.0) - (z1[i] * at.upper[i] if k < t else 0.0)
-            sums[1, i] = share[i] * by_scale
+            sums[1, i] = counted * by_scale
         if len(patterns) > 0:
             for q in range(len(patterns)):
                 sums[q + 2, i] = 0.0
@@ -176,7 +179,7 @@ def gradient(
             w, total = vector[2 * n + q * m_all + m] / layout.deviation[m], sums[q]
             for i in range(size):
                 total[i] += w * (phi[i] - layout.offset[m])
-    _likelihood(y, share, sums, vector[after:], layout.patterns, by[after:])
+    _likelihood(y, share, sums, vector[after:], layout.patterns, layout.lapse, by[after:])
     by_argument = np.empty(size, np.float32)
     for m in range(m_all):
         phi, offset = values[m], layout.offset[m]

@@ -16,6 +16,7 @@ which more functions pay, and the search goes on there for a few rounds; at last
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -41,7 +42,7 @@ from isbor.search.starts import precisions_of_reach, start_from
 __all__ = ["JointSettings", "search_jointly"]
 
 _REACH = 3.0  # prior reach of trained functions before selection
-_ROUGH = 1.0  # Newton decrement at which a mode before selection counts as found, in nats
+_ROUGH, _QUICK = 1.0, 1e-2  # Newton decrements at which modes before and after selection count as found
 _POLISH_LENGTH = 0.01  # step length of the last training
 _SHAPE_STEPS = 3  # Newton steps for each sum of the shape in a round
 
@@ -90,19 +91,14 @@ def search_jointly(
     random: np.random.Generator,
     workers: Workers,
     recorder: Recorder,
-    start: SparseModel | None = None,
 ) -> tuple[SparseModel, StopReason]:
     """Search for a model of functions with their own centres and metrics; return why it ended, too.
 
-    `feature`, (d,), is the feature of each column. `start` is a model of the same columns, from whose
-    functions the search begins.
+    `feature`, (d,), is the feature of each column.
     """
     sample = rows.head(settings.stages[0])
-    if start is None:
-        nothing = Proposals.of(random, sample, feature).fresh(0).functions(sample.X)
-        state = State(sample, start_from(sample, nothing, workers), None)
-    else:
-        state = State.of(sample, start, workers)
+    nothing = Proposals.of(random, sample, feature).fresh(0).functions(sample.X)
+    state = State(sample, start_from(sample, nothing, workers), None)
     recorder.begin_run(state.model, settings.size_prior)
     n_sums = n_shape_sums(settings.varying, len(state.model.mode.thresholds))
     search = _Search(feature, settings, n_sums, random, workers, recorder)
@@ -119,9 +115,8 @@ def search_jointly(
         if len(state.rows) < len(rows):
             state = search.on_more_rows(state, rows)
     except UnresolvedError:  # some functions are collinear: keep what there is
-        if len(state.rows) < len(rows):
-            state = State.of(rows, state.model, workers)
-    return state.model, reason
+        pass
+    return State.of(rows, state.model, workers).model, reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,19 +158,19 @@ class _Search:
 
     def on_more_rows(self, state: State, rows: TrainingRows) -> State:
         """Return a state refitted to more rows, after deletions."""
-        model = state.with_worth(
-            columns_of(state.rows, state.model.functions, self.workers), self.workers
-        ).model
-        whole = State.of(rows, model, self.workers)
-        whole = replace(whole, model=replace(whole.model, shape_worth=model.shape_worth))
-        kept = whole.pruned(self._penalised, self.workers, self.recorder)
-        return replace(
-            kept, model=replace(kept.model, shape_worth=None), shape_precision=state.shape_precision
-        )
+        workers = self.workers
+        whole = replace(State.of(rows, state.model, workers, _QUICK), shape_precision=state.shape_precision)
+        if not self.n_sums:
+            return whole.pruned(self._penalised, workers, self.recorder)
+        whole = self._with_new_shape(whole)
+        columns = columns_of(rows, whole.model.functions, workers)
+        kept = whole.with_shape_model(columns, workers).pruned(self._penalised, workers, self.recorder)
+        return self._with_new_shape(kept)
 
     @property
     def _penalised(self) -> PassSettings:
-        return PassSettings(self.settings.size_prior, self.settings.max_vectors, self.settings.tol)
+        settings = self.settings
+        return PassSettings(settings.size_prior, settings.max_vectors, settings.tol, _QUICK)
 
     def _better(self, one: State, other: State) -> State:
         """Return the state with the higher objective."""
@@ -187,11 +182,18 @@ class _Search:
         trained = _trained(state, added, settings, self.n_sums, self.random, step_length, workers)
         recorder.record_whole("training", state.model, trained.model, settings.size_prior)
         kept = trained.pruned(self._penalised, workers, recorder)
-        if not self.n_sums:
-            return kept
-        # In the next round it is fitted again, so a few steps suffice.
-        return kept.with_new_shape(
-            self.n_sums, workers, recorder, settings.size_prior, max_rounds=1, max_steps=_SHAPE_STEPS
+        return self._with_new_shape(kept) if self.n_sums else kept
+
+    def _with_new_shape(self, state: State) -> State:
+        """Return the state after a few steps of the shape; in the next round it is fitted again."""
+        return state.with_new_shape(
+            self.n_sums,
+            self.workers,
+            self.recorder,
+            self.settings.size_prior,
+            max_rounds=1,
+            max_steps=_SHAPE_STEPS,
+            tol=_QUICK,
         )
 
 
@@ -248,11 +250,13 @@ def _trained(
         columns = columns_of(rows, functions, workers)
         shape_weights = None if shape_weights is None else shape_weights[:, varying]
     weights = trained.weights[varying]
-    fitted = fit_weights(
-        rows, functions, alpha, weights, thresholds, workers, shape, columns=columns, tol=_ROUGH
-    )
+    fit = partial(fit_weights, rows, functions, alpha, weights, thresholds, workers, shape, columns=columns)
+    try:
+        fitted = fit(tol=_ROUGH, single=True)
+    except UnresolvedError:  # in single precision
+        fitted = fit(tol=_ROUGH)
     after = replace(state, model=replace(fitted, shape_weights=shape_weights), shape=shape)
-    return after.with_worth(columns, workers)
+    return after.with_shape_model(columns, workers)
 
 
 def _mean_squares(columns: Columns, n_rows: int, workers: Workers) -> FloatArray:

@@ -72,20 +72,15 @@ def search_functions(
     random: np.random.Generator,
     workers: Workers,
     recorder: Recorder,
-    start: SparseModel | None = None,
 ) -> tuple[SparseModel, StopReason]:
     """Search for a model of functions with their own centres and metrics; return why it ended, too.
 
-    `feature`, (d,), is the feature of each column. `start` is a model of the same columns, from whose
-    functions the search begins.
+    `feature`, (d,), is the feature of each column.
     """
     penalised = PassSettings(settings.size_prior, settings.max_vectors, settings.tol)
     proposals = Proposals.of(random, rows, feature)
-    if start is None:
-        functions = proposals.fresh(INITIAL_FUNCTIONS).functions(rows.X).centred_on(rows)
-        state = State(rows, start_from(rows, functions, workers), None)
-    else:
-        state = State.of(rows, start, workers)
+    functions = proposals.fresh(INITIAL_FUNCTIONS).functions(rows.X).centred_on(rows)
+    state = State(rows, start_from(rows, functions, workers), None)
     recorder.begin_run(state.model, settings.size_prior)
     state = state.shrunk(penalised, workers, recorder)
     best, reason = _best_of_rounds(state, proposals, penalised, settings, workers, recorder)

@@ -12,7 +12,15 @@ from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import Columns, columns_of
-from isbor.inference.shape import FIRST_PRECISION, fit_shape, shape_at_rows
+from isbor.inference.mode import TOL
+from isbor.inference.shape import (
+    FIRST_PRECISION,
+    MAX_ROUNDS,
+    MAX_STEPS,
+    fit_shape,
+    shape_at_rows,
+    shape_model,
+)
 from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions
 from isbor.model.cuts import RowShape
@@ -35,14 +43,19 @@ class State:
     shape_precision: FloatArray = field(default_factory=lambda: np.full(1, FIRST_PRECISION))
 
     @classmethod
-    def of(cls, rows: TrainingRows, model: SparseModel, workers: Workers) -> "State":
-        """Return the state after refitting a model to these rows, with its own shape."""
+    def of(cls, rows: TrainingRows, model: SparseModel, workers: Workers, tol: float = TOL) -> "State":
+        """Return the state after refitting a model to these rows, with its own shape.
+
+        `tol` is the Newton decrement at which the mode counts as found.
+        """
         functions = model.functions.centred_on(rows)
         columns = columns_of(rows, functions, workers)
-        return cls._refitted(rows, replace(model, functions=functions), columns, workers)
+        return cls._refitted(rows, replace(model, functions=functions), columns, workers, tol)
 
     @classmethod
-    def _refitted(cls, rows: TrainingRows, model: SparseModel, columns: Columns, workers: Workers) -> "State":
+    def _refitted(
+        cls, rows: TrainingRows, model: SparseModel, columns: Columns, workers: Workers, tol: float
+    ) -> "State":
         mode, shape_weights = model.mode, model.shape_weights
         shape = shape_at_rows(rows, columns, shape_weights, len(mode.thresholds), workers)
         fitted = fit_weights(
@@ -54,6 +67,7 @@ class State:
             workers,
             shape,
             columns=columns,
+            tol=tol,
         )
         return cls(rows, replace(fitted, shape_weights=shape_weights), shape)
 
@@ -74,13 +88,13 @@ class State:
         nothing = self.model.functions.take(slice(0))
         return self.after_pass(nothing, settings, workers, recorder).shrunk(settings, workers, recorder)
 
-    def with_worth(self, columns: Columns, workers: Workers) -> "State":
+    def with_shape_model(self, columns: Columns, workers: Workers) -> "State":
         """Return the state in which functions count for what they are worth to the shape."""
         model, sample = self.model, self.rows.head(_SHAPE_ROWS)
         if model.shape_weights is None:
             return self
         of_sample = columns if len(sample) == len(self.rows) else columns_of(sample, model.functions, workers)
-        found = fit_shape(
+        of_shape = shape_model(
             sample,
             model.functions,
             of_sample,
@@ -88,10 +102,8 @@ class State:
             model.shape_weights,
             self.precision_of_shape(len(model.shape_weights)),
             workers,
-            max_rounds=1,
-            max_steps=0,
         )
-        return replace(self, model=replace(model, shape_worth=found.worth))
+        return replace(self, model=replace(model, shape_model=of_shape))
 
     def precision_of_shape(self, n_sums: int) -> FloatArray:
         """Return the prior precisions of the weights of the shape, as far as they are known."""
@@ -100,12 +112,21 @@ class State:
         return precision
 
     def with_new_shape(
-        self, n_sums: int, workers: Workers, recorder: Recorder, size_prior: float, **limits: int
+        self,
+        n_sums: int,
+        workers: Workers,
+        recorder: Recorder,
+        size_prior: float,
+        *,
+        max_rounds: int = MAX_ROUNDS,
+        max_steps: int = MAX_STEPS,
+        tol: float = TOL,
     ) -> "State":
         """Return the state after refitting the shape given the score, then the score given the shape.
 
-        The shape consists of `n_sums` sums. It begins with the weights that the model has. `limits` are those
-        of `fit_shape`.
+        The shape consists of `n_sums` sums. It begins with the weights that the model has. `max_rounds` and
+        `max_steps` limit `fit_shape`; `tol` is the Newton decrement at which the mode of the score counts as
+        found.
         """
         rows, model = self.rows, self.model
         start = padded(model.shape_weights, n_sums, len(model))
@@ -120,9 +141,10 @@ class State:
             start,
             self.precision_of_shape(n_sums),
             workers,
-            **limits,
+            max_rounds,
+            max_steps,
         )
-        after = State._refitted(rows, replace(model, shape_weights=found.weights), columns, workers)
+        after = State._refitted(rows, replace(model, shape_weights=found.weights), columns, workers, tol)
         after = replace(after, shape_precision=found.precision)
         recorder.record_whole("noise", model, after.model, size_prior)
         return after

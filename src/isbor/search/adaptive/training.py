@@ -5,16 +5,18 @@ module trains many functions together, on mini-batches, in single precision. Wha
 posterior per row of a model whose functions are not fixed yet,
 
 .. math::
-    \frac1N \sum_n v_n \ln p(y_n \mid f_n, t_n) - \frac{\lambda}{2N} \sum_m \tilde w_m^2
+    \frac1N \sum_n v_n \ln \big(p(y_n \mid f_n, t_n) + \epsilon\big) - \frac{\lambda}{2N} \sum_m \tilde w_m^2
     - \frac1{2N} \sum_{qm} \mu_{qm} \tilde u_{qm}^2, \qquad
     f = \sum_m \tilde w_m \tilde\phi_m, \quad t_q = \sum_m \tilde u_{qm} \tilde\phi_m ,
 
 where t_q are the sums of the shape (noise and gaps, see `isbor.model.cuts`), and :math:`\tilde\phi_m` is the
 function divided by its standard deviation over the rows at the start: a weight is the size of a contribution
 to the score. The weights of the shape have the priors of `isbor.inference.shape`: functions of small standard
-deviation, which are large at few rows, have a larger μ. Nothing is selected here. Training only has to bring
-functions to useful places; the evidence decides afterwards which of them stay
-(`isbor.search.adaptive.joint`).
+deviation, which are large at few rows, have a larger μ. Because of ε, which is small, rows that contradict
+the model have no influence; otherwise, few of them could govern a batch, where the noise is small.
+
+Nothing is selected here. Training only has to bring functions to useful places; the evidence decides
+afterwards which of them stay (`isbor.search.adaptive.joint`).
 
 **Parameters.** All steps should be of one length, so parameters are in units of the function itself. With
 θ₀, z₀ the metric and centre at the start, a bump has :math:`\theta = \theta_0 e^{2\lambda}` and
@@ -26,6 +28,7 @@ thresholds are given by their middle and the logarithms of the gaps.
 length that rises quickly and falls to zero along a cosine. Adam moves every parameter by about the step
 length, whatever its effect. That is too far for a function of large weight, which another one may nearly
 cancel. So steps in λ and τ are divided by the change of the score that they would cause, if it is above 1.
+For the same reason, weights of functions that are high at few rows move more slowly.
 
 The batches are drawn from the canonical order of the rows by a generator with a fixed seed, and sums have a
 fixed order: the result depends on nothing but the rows and the seed. The steps are compiled
@@ -49,6 +52,8 @@ __all__ = ["Parameters", "Trainable", "train_jointly", "trained_parameters"]
 _BATCH = 256
 _WEIGHT_PRECISION = 5.0  # λ, of the contributions to the score
 _SHAPE_RATE = 0.3  # step length of the weights of the shape, relative to the others
+_LAPSE = 1e-4  # ε, probability of any label, whatever the model says
+_HEIGHT = 5.0  # height of a function, in standard deviations, above which its weights move more slowly
 _LEAST_DEVIATION = 1e-4  # of a function that is nearly constant
 _FLATTEST = 0.05  # slope of a ramp; a flatter one is a straight line as well
 _LEAST_GAP = 1e-3  # between thresholds
@@ -123,7 +128,7 @@ class Parameters:
     def of(cls, rows: TrainingRows, start: Trainable) -> "Parameters":
         """Return the parameters at the start."""
         functions = start.functions
-        m, t = len(functions), len(start.thresholds)
+        t = len(start.thresholds)
         ramp, used = functions.ramp[:, None], functions.metric != 0.0
         sample = rows.reference
         values = functions.at(monomials(sample.X).astype(np.float32))
@@ -156,6 +161,7 @@ class Parameters:
             patterns=gap_patterns(t, len(start.shape_weights) - 1),
             weight_decay=_WEIGHT_PRECISION / rows.total_weight,
             shape_decay=start.shape_precision / rows.total_weight,
+            lapse=_LAPSE,
             height=np.where(functions.ramp, np.square(values).max(axis=1), 1.0) / deviation**2,
         )
         nothing = np.zeros(2 * len(layout.column))
@@ -163,7 +169,9 @@ class Parameters:
         shape = (deviation * start.shape_weights).ravel()
         middle = 0.5 * (start.thresholds[(t - 1) // 2] + start.thresholds[t // 2])
         parts = [nothing, deviation * start.weights, shape, [middle], gaps]
-        rates = [nothing, np.ones(m), np.full(len(shape), _SHAPE_RATE), np.ones(t)]
+        of_weights = np.minimum(_HEIGHT / np.sqrt(layout.height), 1.0)
+        of_shape = np.tile(_SHAPE_RATE * of_weights, layout.n_sums)
+        rates = [nothing, of_weights, of_shape, np.ones(t)]
         vector, rate = (np.concatenate(some).astype(np.float32) for some in (parts, rates))
         return cls(start, costs, layout, vector, rate)
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers
-from isbor._core.types import FloatArray, IntArray
+from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.evidence import Move, WeightPosterior, gram_model, make_moves, weight_posterior
 from isbor.inference.expansion import Expansion, expand_partly
-from isbor.inference.mode import thresholds_given_weights
+from isbor.inference.mode import TOL, thresholds_given_weights
 from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions
 from isbor.model.cuts import RowShape
@@ -36,6 +36,7 @@ class PassSettings:
     size_prior: float  # nats per unit of cost
     max_vectors: float  # largest number of functions after additions
     tol: float  # nats; moves that gain less are not made
+    mode_tol: float = TOL  # Newton decrement at which the mode after the moves counts as found
 
 
 def one_pass(
@@ -52,7 +53,7 @@ def one_pass(
     `shape` is the noise and the factors of the gaps of each row; None means noise 1 and factors 1.
     """
     candidates, expansion = model.functions, model.mode.expansion
-    penalty = model.penalties(settings.size_prior)
+    penalty = settings.size_prior * model.functions.cost
     if len(fresh):
         candidates = model.functions.followed_by(fresh)
         weights = np.concatenate([model.mode.weights, np.zeros(len(fresh))])
@@ -63,14 +64,14 @@ def one_pass(
     def model_after(after: WeightPosterior) -> SparseModel:
         weights, thresholds = _starting_point(expansion, after)
         functions = candidates.take(after.active)
-        fitted = fit_weights(rows, functions, after.alpha, weights, thresholds, workers, shape)
-        if len(fresh):
+        start = after.alpha, weights, thresholds
+        fitted = fit_weights(rows, functions, *start, workers, shape, tol=settings.mode_tol)
+        if len(fresh) or model.shape_weights is None:
             return fitted
-        return replace(
-            fitted,
-            shape_weights=_taken(model.shape_weights, after.active),
-            shape_worth=_taken(model.shape_worth, after.active),
-        )
+        if model.shape_model is None:
+            return replace(fitted, shape_weights=model.shape_weights[:, after.active])
+        of_shape = model.shape_model.take(after.active)
+        return replace(fitted, shape_weights=of_shape.mode, shape_model=of_shape)
 
     try:
         moves, moved = successful_moves(expansion, penalty, model, settings, model_after)
@@ -112,7 +113,9 @@ def successful_moves(
     max_additions = min(max(10, n_active), settings.max_vectors - n_active)
     max_moves = 100 + 10 * len(expansion.weights)
     while max_moves:
-        after, moves = make_moves(quadratic, before, penalty, settings.tol, max_moves, max_additions)
+        after, moves = make_moves(
+            quadratic, before, penalty, settings.tol, max_moves, max_additions, model.shape_model
+        )
         if not moves:
             break
         try:
@@ -123,11 +126,6 @@ def successful_moves(
             pass
         max_moves = len(moves) // 2
     return [], model
-
-
-def _taken(of_functions: FloatArray | None, active: IntArray) -> FloatArray | None:
-    """Return the last axis of what belongs to all functions, for the active ones."""
-    return None if of_functions is None else of_functions[..., active]
 
 
 def _starting_point(expansion: Expansion, after: WeightPosterior) -> tuple[FloatArray, FloatArray]:
