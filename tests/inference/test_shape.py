@@ -184,7 +184,9 @@ def test_the_model_of_the_shape_is_that_of_some_of_its_functions(drawn, kept):
     prior = precision[:, None] * np.where(functions.ramp, reach, 1.0)
     with Workers(1) as workers:
         columns = columns_of(rows, functions, workers)
-        found = shape_model(rows, functions, columns, mode, fitted.weights, precision, workers)
+        found = shape_model(
+            rows, functions, columns, mode, fitted.weights, precision, workers, rows.total_weight
+        )
         sums = [expand_shape(rows, columns, mode, fitted.weights, q, workers) for q in range(3)]
     found, evidence, inside = found.take(np.array(kept, dtype=int)), 0.0, np.ix_(kept, kept)
     for q, here in enumerate(sums):

@@ -78,18 +78,22 @@ def test_limits_and_constant_noise(table):
     assert "noise" not in {step.kind for step in model.trace_}
 
 
-@pytest.mark.parametrize("stages", [(1000,), (1000, 2000), (1000, 2000, 5000)])
-def test_with_very_many_rows_the_model_is_refitted_to_all(stages):
+@pytest.mark.parametrize(
+    ("limits", "searched"),
+    [((1000, 2000), [1000, 2000]), ((1000, 5000), [1000, 3000]), ((2500, 5000), [3000])],
+)
+def test_with_very_many_rows_the_model_is_refitted_to_all(limits, searched):
     rows = small_rows(n=3000)
     recorder = Recorder("fit", rows.source)
     with Workers(2) as workers:
-        random, settings = np.random.default_rng(0), JointSettings(stages=stages)
+        random = np.random.default_rng(0)
+        settings = JointSettings(first_rows=limits[0], most_rows=limits[1])
         model, _ = search_jointly(rows, np.arange(2), settings, random, workers, recorder)
     assert model.n_rows == 3000
-    assert {step.n_rows for step in recorder.steps} == {*(min(n, 3000) for n in stages), 3000}
+    assert {step.n_rows for step in recorder.steps} == {*searched, 3000}
     # The search goes on, by training, on the rows of each stage.
     trained = [step.n_rows for step in recorder.steps if step.kind == "training"]
-    assert list(dict.fromkeys(trained)) == [min(n, 3000) for n in stages]
+    assert list(dict.fromkeys(trained)) == searched
     assert model.shape_weights.shape == (2, len(model))
 
 

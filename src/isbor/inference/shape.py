@@ -179,12 +179,18 @@ def shape_model(
     weights: FloatArray,
     precision: FloatArray,
     workers: Workers,
+    total_weight: float,
 ) -> ShapeModel:
-    """Expand the log posterior in the weights of each sum of the shape, (K, m); `precision`, (K,), is λ."""
-    prior = precision[:, None] * _squared_heights(rows, functions)
+    """Expand the log posterior in the weights of each sum of the shape, (K, m); `precision`, (K,), is λ.
+
+    `total_weight` is that of all rows, of which these may be a sample.
+    """
+    prior, share = precision[:, None] * _squared_heights(rows, functions), total_weight / rows.total_weight
     sums = [expand_shape(rows, columns, mode, weights, q, workers) for q in range(len(weights))]
-    at = np.stack([add_diagonal(here.precision, of_sum) for here, of_sum in zip(sums, prior, strict=True)])
-    slope = np.stack([here.gradient for here in sums]) - prior * weights
+    at = np.stack(
+        [add_diagonal(share * here.precision, of_sum) for here, of_sum in zip(sums, prior, strict=True)]
+    )
+    slope = share * np.stack([here.gradient for here in sums]) - prior * weights
     return ShapeModel(at, np.einsum("qij,qj->qi", at, weights) + slope, prior)
 
 

@@ -10,22 +10,24 @@ of scores and thresholds, on which predictions do not depend.)
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
-from isbor._core.linalg import factorise
+from isbor._core.linalg import UnresolvedError, factorise
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import Columns, columns_of
-from isbor.inference.mode import TOL, Mode, find_mode_at_rows, log_evidence
+from isbor.inference.mode import Mode, find_mode_at_rows, log_evidence
 from isbor.inference.shape import ShapeModel
 from isbor.model.basis import Functions
 from isbor.model.cuts import RowShape, row_thresholds
 from isbor.model.latent import Latent
 
 __all__ = ["SparseModel", "fit_weights"]
+
+_ROUGH = 1.0  # Newton decrement at which a mode counts as found, in nats
 
 
 @dataclass(frozen=True)
@@ -82,17 +84,21 @@ def fit_weights(
     shape: RowShape | None = None,
     *,
     columns: Columns | None = None,
-    tol: float = TOL,
-    single: bool = False,
+    rough: bool = False,
 ) -> SparseModel:
     """Fit the weights of given functions with given prior precisions, from a starting point.
 
     `shape` is the noise and the factors of the gaps of each row; None means noise 1 and factors 1. `columns`
-    are the values of the functions, if they are known. For `tol` and `single`, see
-    `find_mode_at_rows`.
+    are the values of the functions, if they are known. If `rough`, the mode is found to about a
+    nat, with inner products of functions in single precision, unless functions are collinear in it.
     """
     columns = columns_of(rows, functions, workers) if columns is None else columns
-    mode = find_mode_at_rows(
-        rows, columns, alpha, weights, thresholds, workers, shape, tol=tol, single=single
-    )
+    find = partial(find_mode_at_rows, rows, columns, alpha, weights, thresholds, workers, shape)
+    if rough:
+        try:
+            mode = find(tol=_ROUGH, single=True)
+        except UnresolvedError:
+            mode = find(tol=_ROUGH)
+    else:
+        mode = find()
     return SparseModel(functions, mode, log_evidence(mode), len(rows))

@@ -11,12 +11,12 @@ not worth it take the places of better ones. What a function is worth to noise a
 response) counts as well. Rounds are repeated until one raises the objective by little. At
 last, the functions that remain are trained once more, with short steps.
 
-If rows are many, this happens on a stratified sample at first. Then the model is refitted to more rows, for
-which more functions pay, and the search goes on there for a few rounds; at last, it is refitted to all rows.
+If rows are many, this happens on a stratified sample at first, where a round is cheap. Then the model is
+refitted to more rows, for which more functions pay, and the search goes on there for a few rounds; at last,
+it is refitted to all rows.
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -42,7 +42,8 @@ from isbor.search.starts import precisions_of_reach, start_from
 __all__ = ["JointSettings", "search_jointly"]
 
 _REACH = 3.0  # prior reach of trained functions before selection
-_ROUGH, _QUICK = 1.0, 1e-2  # Newton decrements at which modes before and after selection count as found
+_MANY_MORE = 1.5  # rows over those of the first stage from which there is a second one
+_COSTLY = 20_000  # rows above which a second stage has one round fewer
 _POLISH_LENGTH = 0.01  # step length of the last training
 _SHAPE_STEPS = 3  # Newton steps for each sum of the shape in a round
 
@@ -55,9 +56,9 @@ class JointSettings:
     max_vectors: float = np.inf
     varying: Varying = "thresholds"
     max_rounds: int = 8
-    # Rows on which functions are searched for, at most: at first, and then for a few more rounds.
-    stages: tuple[int, ...] = (16_000, 128_000)
-    more_rounds: int = 3
+    # Rows on which functions are searched for: at first, if there are many more, and at most.
+    first_rows: int = 6_000
+    most_rows: int = 128_000
     n_fresh: int = 600  # fresh functions proposed in each round
     n_children: int = 200  # children of the functions kept
     n_siblings: int = 600  # siblings of the functions kept
@@ -73,9 +74,17 @@ class JointSettings:
     round_atol: float = 5.0
     tol: float = 0.1  # nats; moves that gain less are not made
 
+    def stages(self, n_rows: int) -> list[tuple[int, int]]:
+        """Return the number of rows and of rounds of each stage."""
+        if n_rows <= _MANY_MORE * self.first_rows:
+            return [(n_rows, self.max_rounds)]
+        most = min(n_rows, self.most_rows)
+        later = self.max_rounds // 2 - (most > _COSTLY)
+        return [(self.first_rows, 3 * self.max_rounds // 4), (most, max(later, 1))]
+
     def n_trained(self, n_rows: int) -> int:
         """Return how many functions are trained together."""
-        return int(np.clip(1.3 * np.sqrt(n_rows), 32, 384))
+        return int(np.clip(3.0 * n_rows**0.4, 32, 384))
 
     def n_steps(self, n_rows: int) -> int:
         """Return the number of steps of a training, with batches of 256 rows."""
@@ -96,7 +105,8 @@ def search_jointly(
 
     `feature`, (d,), is the feature of each column.
     """
-    sample = rows.head(settings.stages[0])
+    (n_rows, n_rounds), *later = settings.stages(len(rows))
+    sample = rows.head(n_rows)
     nothing = Proposals.of(random, sample, feature).fresh(0).functions(sample.X)
     state = State(sample, start_from(sample, nothing, workers), None)
     recorder.begin_run(state.model, settings.size_prior)
@@ -104,12 +114,10 @@ def search_jointly(
     search = _Search(feature, settings, n_sums, random, workers, recorder)
     reason = StopReason.MAX_ROUNDS
     try:
-        for k, n_rows in enumerate(settings.stages):
-            if k and (len(state.rows) == len(rows) or reason is StopReason.MAX_TIME):
-                break
-            if k:
-                state = search.on_more_rows(state, rows.head(n_rows))
-            state, reason = search.rounds(state, settings.max_rounds if k == 0 else settings.more_rounds)
+        state, reason = search.rounds(state, n_rounds)
+        for n_rows, n_rounds in later:
+            if reason is not StopReason.MAX_TIME:
+                state, reason = search.rounds(search.on_more_rows(state, rows.head(n_rows)), n_rounds)
         if reason is not StopReason.MAX_TIME:
             state = search.polished(state)
         if len(state.rows) < len(rows):
@@ -159,7 +167,9 @@ class _Search:
     def on_more_rows(self, state: State, rows: TrainingRows) -> State:
         """Return a state refitted to more rows, after deletions."""
         workers = self.workers
-        whole = replace(State.of(rows, state.model, workers, _QUICK), shape_precision=state.shape_precision)
+        whole = replace(
+            State.of(rows, state.model, workers, rough=True), shape_precision=state.shape_precision
+        )
         if not self.n_sums:
             return whole.pruned(self._penalised, workers, self.recorder)
         whole = self._with_new_shape(whole)
@@ -170,7 +180,7 @@ class _Search:
     @property
     def _penalised(self) -> PassSettings:
         settings = self.settings
-        return PassSettings(settings.size_prior, settings.max_vectors, settings.tol, _QUICK)
+        return PassSettings(settings.size_prior, settings.max_vectors, settings.tol, rough=True)
 
     def _better(self, one: State, other: State) -> State:
         """Return the state with the higher objective."""
@@ -193,7 +203,7 @@ class _Search:
             self.settings.size_prior,
             max_rounds=1,
             max_steps=_SHAPE_STEPS,
-            tol=_QUICK,
+            rough=True,
         )
 
 
@@ -250,11 +260,9 @@ def _trained(
         columns = columns_of(rows, functions, workers)
         shape_weights = None if shape_weights is None else shape_weights[:, varying]
     weights = trained.weights[varying]
-    fit = partial(fit_weights, rows, functions, alpha, weights, thresholds, workers, shape, columns=columns)
-    try:
-        fitted = fit(tol=_ROUGH, single=True)
-    except UnresolvedError:  # in single precision
-        fitted = fit(tol=_ROUGH)
+    fitted = fit_weights(
+        rows, functions, alpha, weights, thresholds, workers, shape, columns=columns, rough=True
+    )
     after = replace(state, model=replace(fitted, shape_weights=shape_weights), shape=shape)
     return after.with_shape_model(columns, workers)
 

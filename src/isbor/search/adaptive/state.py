@@ -12,7 +12,6 @@ from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.expansion import Columns, columns_of
-from isbor.inference.mode import TOL
 from isbor.inference.shape import (
     FIRST_PRECISION,
     MAX_ROUNDS,
@@ -29,7 +28,7 @@ from isbor.search.solvers.passes import PassSettings, one_pass, shrink
 
 __all__ = ["State", "padded"]
 
-_SHAPE_ROWS = 32_000  # the shape is fitted to a sample of this many rows
+_SHAPE_ROWS = 128_000  # the shape is fitted to a sample of this many rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +42,18 @@ class State:
     shape_precision: FloatArray = field(default_factory=lambda: np.full(1, FIRST_PRECISION))
 
     @classmethod
-    def of(cls, rows: TrainingRows, model: SparseModel, workers: Workers, tol: float = TOL) -> "State":
+    def of(cls, rows: TrainingRows, model: SparseModel, workers: Workers, *, rough: bool = False) -> "State":
         """Return the state after refitting a model to these rows, with its own shape.
 
-        `tol` is the Newton decrement at which the mode counts as found.
+        If `rough`, the mode of the score is a rough one (`fit_weights`).
         """
         functions = model.functions.centred_on(rows)
         columns = columns_of(rows, functions, workers)
-        return cls._refitted(rows, replace(model, functions=functions), columns, workers, tol)
+        return cls._refitted(rows, replace(model, functions=functions), columns, workers, rough)
 
     @classmethod
     def _refitted(
-        cls, rows: TrainingRows, model: SparseModel, columns: Columns, workers: Workers, tol: float
+        cls, rows: TrainingRows, model: SparseModel, columns: Columns, workers: Workers, rough: bool
     ) -> "State":
         mode, shape_weights = model.mode, model.shape_weights
         shape = shape_at_rows(rows, columns, shape_weights, len(mode.thresholds), workers)
@@ -67,7 +66,7 @@ class State:
             workers,
             shape,
             columns=columns,
-            tol=tol,
+            rough=rough,
         )
         return cls(rows, replace(fitted, shape_weights=shape_weights), shape)
 
@@ -102,6 +101,7 @@ class State:
             model.shape_weights,
             self.precision_of_shape(len(model.shape_weights)),
             workers,
+            self.rows.total_weight,
         )
         return replace(self, model=replace(model, shape_model=of_shape))
 
@@ -120,13 +120,12 @@ class State:
         *,
         max_rounds: int = MAX_ROUNDS,
         max_steps: int = MAX_STEPS,
-        tol: float = TOL,
+        rough: bool = False,
     ) -> "State":
         """Return the state after refitting the shape given the score, then the score given the shape.
 
         The shape consists of `n_sums` sums. It begins with the weights that the model has. `max_rounds` and
-        `max_steps` limit `fit_shape`; `tol` is the Newton decrement at which the mode of the score counts as
-        found.
+        `max_steps` limit `fit_shape`. If `rough`, the mode of the score is a rough one (`fit_weights`).
         """
         rows, model = self.rows, self.model
         start = padded(model.shape_weights, n_sums, len(model))
@@ -144,7 +143,7 @@ class State:
             max_rounds,
             max_steps,
         )
-        after = State._refitted(rows, replace(model, shape_weights=found.weights), columns, workers, tol)
+        after = State._refitted(rows, replace(model, shape_weights=found.weights), columns, workers, rough)
         after = replace(after, shape_precision=found.precision)
         recorder.record_whole("noise", model, after.model, size_prior)
         return after

@@ -20,7 +20,7 @@ from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
 from isbor.inference.evidence import Move, WeightPosterior, gram_model, make_moves, weight_posterior
 from isbor.inference.expansion import Expansion, expand_partly
-from isbor.inference.mode import TOL, thresholds_given_weights
+from isbor.inference.mode import thresholds_given_weights
 from isbor.inference.sparse import SparseModel, fit_weights
 from isbor.model.basis import Functions
 from isbor.model.cuts import RowShape
@@ -36,7 +36,7 @@ class PassSettings:
     size_prior: float  # nats per unit of cost
     max_vectors: float  # largest number of functions after additions
     tol: float  # nats; moves that gain less are not made
-    mode_tol: float = TOL  # Newton decrement at which the mode after the moves counts as found
+    rough: bool = False  # whether the mode after the moves is a rough one (`fit_weights`)
 
 
 def one_pass(
@@ -65,7 +65,7 @@ def one_pass(
         weights, thresholds = _starting_point(expansion, after)
         functions = candidates.take(after.active)
         start = after.alpha, weights, thresholds
-        fitted = fit_weights(rows, functions, *start, workers, shape, tol=settings.mode_tol)
+        fitted = fit_weights(rows, functions, *start, workers, shape, rough=settings.rough)
         if len(fresh) or model.shape_weights is None:
             return fitted
         if model.shape_model is None:
