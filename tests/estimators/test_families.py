@@ -12,6 +12,7 @@ from isbor import ISBOR
 from isbor.metrics import log_loss, mean_absolute_error
 from isbor.search import selection
 from isbor.search.selection import FamilyTrial, Known, Selection
+from isbor.search.validation import Validation
 from tests.problems import shop
 
 FAMILIES = {"rbf": {"basis": "rbf"}, "ard": {"metric": "ard"}, "mixed": {"basis": "mixed", "n_members": 2}}
@@ -131,7 +132,7 @@ def test_a_gaussian_process_has_to_be_clearly_better():
     common = rng.normal(-1.0, 0.3, 300)
 
     def scores(gain, noise):
-        return [selection._Validation(common + gain + noise * rng.normal(size=300), np.ones(300), 5)]
+        return [Validation(common + gain + noise * rng.normal(size=300), np.ones(300), 5)]
 
     found = {("rbf",): scores(-0.1, 0.01), ("mixed",): scores(0.0, 0.01), ("gp",): scores(0.0, 2.0)}
     assert selection._select(found, folded=True).families == ("mixed",)

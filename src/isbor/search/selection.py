@@ -15,7 +15,7 @@ candidates is then selected, because it gains most from the full data.
 """
 
 from collections import ChainMap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Self, TypeAlias
@@ -24,28 +24,33 @@ import numpy as np
 
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback
-from isbor._core.types import BoolArray, FloatArray, IntArray
-from isbor.data.folds import units_in_fold
 from isbor.data.rows import TrainingRows
 from isbor.data.training import TrainingSet
 from isbor.gp.two_scales import TwoScales
 from isbor.prediction.ensemble import Ensemble
-from isbor.prediction.probabilities import log_class_probabilities
 from isbor.search.families.catalogue import FAMILIES, Results, family_tasks
 from isbor.search.result import Family
 from isbor.search.settings import SearchSettings
+from isbor.search.validation import (
+    COMPARED_ROWS,
+    MIN_ROWS_OF_CLASS,
+    Part,
+    Validation,
+    compare,
+    folds,
+    in_large_classes,
+    is_close,
+    one_part,
+    validate,
+)
 
 __all__ = ["FamilyTrial", "Known", "Selection", "select_families"]
 
-_FOLDS = 3
 _FOLDED_ROWS = 2500  # with more rows, one part is held out instead of cross-validation
 _QUICK_ROWS = 400  # with more rows, families are fitted more roughly for the comparison
 _COMPARED_MEMBERS = 4  # of "mixed" in the comparison, half of those in the end
-_COMPARED_ROWS = (700, 2000)  # training rows of each family in that case, at first and later
-_HELD_OUT_ROWS = 4000  # validation rows in that case, at most
 _SHARE_OF_TIME = 0.5  # of the time of a fit, if it is limited
 _MIN_ROWS = 40  # with fewer, the simplest family is selected
-_MIN_ROWS_OF_CLASS = 6  # a smaller class is never held out
 _MAX_ARD_ROWS = 2500  # with more, the family "ard" is not tried
 _MAX_GP_ROWS = 1500  # with more, the family "gp" is not tried
 _MAX_MIXED_COLUMNS = 1000  # with more, the families "mixed" and "gp" are not tried
@@ -140,8 +145,8 @@ def select_families(
     rows, n = training.rows, len(training.rows)
     if n < _MIN_ROWS:
         return _simplest(f"{n} distinct rows are too few to compare families"), Known()
-    if len(np.unique(rows.y[_in_large_classes(rows.y)])) < 2:
-        return _simplest(f"fewer than two classes have {_MIN_ROWS_OF_CLASS} rows"), Known()
+    if len(np.unique(rows.y[in_large_classes(rows.y)])) < 2:
+        return _simplest(f"fewer than two classes have {MIN_ROWS_OF_CLASS} rows"), Known()
     families = [family for family in FAMILIES if _is_tried(family, rows, settings)]
     if settings.effort == "fast":
         family: Family = "mixed" if "mixed" in families else "rbf"
@@ -177,11 +182,11 @@ class _Comparison:
         After the first fold, hopeless families are dropped, the width of "rbf" is known, and the search of
         "gp" has a start.
         """
-        folds = [_Part.of(self.training, *split) for split in _folds(self.training.rows)]
-        found, known = self._evaluate(folds[:1], families, max_size, Known())
+        parts = [Part.of(self.training, *split) for split in folds(self.training.rows)]
+        found, known = self._evaluate(parts[:1], families, max_size, Known())
         if self.workers.is_late():
             return found, known
-        more, _ = self._evaluate(folds[1:], _remaining(families, found, _GIVEN_UP), max_size, known)
+        more, _ = self._evaluate(parts[1:], _remaining(families, found, _GIVEN_UP), max_size, known)
         return {chosen: found[chosen] + more.get(chosen, []) for chosen in found}, known
 
     def race(self, families: Sequence[Family]) -> tuple["_Found", Known]:
@@ -191,18 +196,18 @@ class _Comparison:
         """
         found: _Found = {}
         known = Known()
-        for n_rows in _COMPARED_ROWS:
+        for n_rows in COMPARED_ROWS:
             if found and self.workers.is_late():
                 break
-            part = _Part.of(self.training, *_one_part(self.training.rows, n_rows))
+            part = Part.of(self.training, *one_part(self.training.rows, n_rows))
             found, known = self._evaluate([part], families, 1, Known())
-            deficit, error = _compare(found[_best(found)], found[families[-1],])
+            deficit, error = compare(found[_best(found)], found[families[-1],])
             if deficit <= _CLEARLY_WORSE * error:
                 break
         return found, known
 
     def _evaluate(
-        self, parts: Sequence["_Part"], families: Sequence[Family], max_size: int, known: Known
+        self, parts: Sequence["Part"], families: Sequence[Family], max_size: int, known: Known
     ) -> tuple["_Found", Known]:
         """Fit families to all parts; the width of "rbf" is not searched for again if it is known."""
         settings = replace(self.settings, gamma=known.gamma, first_process=known.process)
@@ -212,11 +217,11 @@ class _Comparison:
             for averaged in _averages(families, max_size):
                 models = [results[family].model for family in averaged]
                 model = Ensemble.of_families(models, part.training.rows, self.workers)
-                found.setdefault(averaged, []).append(_validate(model, part.held_out))
+                found.setdefault(averaged, []).append(validate(model, part.held_out))
         return found, known
 
     def _fit(
-        self, parts: Sequence["_Part"], families: Sequence[Family], settings: SearchSettings
+        self, parts: Sequence["Part"], families: Sequence[Family], settings: SearchSettings
     ) -> list[Results]:
         """Return the models of all families for each part; all of them are fitted side by side."""
         tasks = [
@@ -259,46 +264,16 @@ def _is_tried(family: Family, rows: TrainingRows, settings: SearchSettings) -> b
     return bool(limits[family])
 
 
-@dataclass(frozen=True, slots=True)
-class _Validation:
-    """Log probabilities of the held-out labels of one fold."""
-
-    log_p: FloatArray  # (n,)
-    weight: FloatArray  # (n,)
-    n_functions: int  # of the model
-
-
-def _validate(model: Ensemble, rows: TrainingRows) -> _Validation:
-    log_p = log_class_probabilities(model.latent_of_scaled(rows.X), model.thresholds)
-    return _Validation(log_p[np.arange(len(rows)), rows.y], rows.weight, model.n_functions)
-
-
-def _compare(best: Sequence[_Validation], other: Sequence[_Validation]) -> tuple[float, float]:
-    """Return the deficit of `other` in mean log score and its standard error, on the rows of both."""
-    pairs = list(zip(best, other, strict=False))
-    difference = np.concatenate([a.log_p - b.log_p for a, b in pairs])
-    weight = np.concatenate([a.weight for a, _ in pairs])
-    share = weight / weight.sum()
-    deficit = float(share @ difference)
-    return deficit, float(np.sqrt(np.sum(share**2 * (difference - deficit) ** 2)))
-
-
-_Found: TypeAlias = dict[tuple[Family, ...], list[_Validation]]  # one validation for each fold
+_Found: TypeAlias = dict[tuple[Family, ...], list[Validation]]  # one validation for each fold
 
 
 def _best(found: _Found) -> tuple[Family, ...]:
     """Return the candidate with the best mean log score, compared pairwise on common rows."""
     best, *others = found
     for families in others:
-        if _compare(found[families], found[best])[0] > 0:
+        if compare(found[families], found[best])[0] > 0:
             best = families
     return best
-
-
-def _is_close(best: Sequence[_Validation], other: Sequence[_Validation], limit: float) -> bool:
-    """Return whether the deficit of `other` is at most `limit` standard errors."""
-    deficit, error = _compare(best, other)
-    return deficit <= limit * error
 
 
 def _eligible(found: _Found) -> _Found:
@@ -308,7 +283,7 @@ def _eligible(found: _Found) -> _Found:
     """
     sparse = {families: validations for families, validations in found.items() if "gp" not in families}
     dense = {families: validations for families, validations in found.items() if "gp" in families}
-    if not dense or _is_close(found[_best(dense)], found[_best(sparse)], _WORTH_A_DENSE_MODEL):
+    if not dense or is_close(found[_best(dense)], found[_best(sparse)], _WORTH_A_DENSE_MODEL):
         return sparse
     return dense
 
@@ -316,14 +291,14 @@ def _eligible(found: _Found) -> _Found:
 def _remaining(families: Sequence[Family], found: _Found, limit: float) -> list[Family]:
     """Return the families whose deficit is at most `limit` standard errors."""
     best = _best(found)
-    return [family for family in families if _is_close(found[best], found[family,], limit)]
+    return [family for family in families if is_close(found[best], found[family,], limit)]
 
 
 def _select(found: _Found, *, folded: bool) -> Selection:
     best = _best(found)
     trials = []
     for families, validations in found.items():
-        deficit, error = _compare(found[best], validations)
+        deficit, error = compare(found[best], validations)
         log_p = np.concatenate([v.log_p for v in validations])
         log_score = float(np.average(log_p, weights=np.concatenate([v.weight for v in validations])))
         n_vectors = float(np.mean([v.n_functions for v in validations]))
@@ -335,7 +310,7 @@ def _select(found: _Found, *, folded: bool) -> Selection:
     winner = next(
         trial
         for trial in preferred
-        if trial.families in eligible and _is_close(found[leader], found[trial.families], _CLEARLY_WORSE)
+        if trial.families in eligible and is_close(found[leader], found[trial.families], _CLEARLY_WORSE)
     )
     where = f"on held-out rows ({len(found[best])} folds)" if folded else "on held-out rows"
     if winner.families == best:
@@ -344,58 +319,3 @@ def _select(found: _Found, *, folded: bool) -> Selection:
         advantage = "simpler" if folded else "more adaptive"
         reason = f"{advantage} than {_name(best)}, whose log score {where} is not clearly better."
     return Selection(winner.families, tuple(trials), reason)
-
-
-_Split: TypeAlias = tuple[IntArray, FloatArray, IntArray, FloatArray]  # rows and weights: training, held out
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Training rows and held-out rows."""
-
-    training: TrainingSet
-    held_out: TrainingRows
-
-    @classmethod
-    def of(
-        cls,
-        training: TrainingSet,
-        train: IntArray,
-        train_weight: FloatArray,
-        test: IntArray,
-        test_weight: FloatArray,
-    ) -> Self:
-        rows = training.rows
-        of_part = replace(training, rows=replace(rows.take(train), weight=train_weight))
-        held_out = replace(rows.take(test), weight=test_weight)
-        return cls(of_part, of_part.with_unseen_categories(held_out))
-
-
-def _folds(rows: TrainingRows) -> Iterator[_Split]:
-    """Yield the training and held-out rows of each fold.
-
-    With integer weights, a row of weight w counts as w equal rows, some of which may be held out while others
-    stay in training.
-    """
-    whole = bool((rows.weight == np.round(rows.weight)).all())
-    units = rows.weight if whole else np.ones(len(rows))
-    for k in range(_FOLDS):
-        held_out = units_in_fold(rows.y, units, k, _FOLDS)
-        held_out = np.where(_in_large_classes(rows.y), held_out if whole else held_out * rows.weight, 0.0)
-        kept = rows.weight - held_out
-        train, test = np.flatnonzero(kept > 0), np.flatnonzero(held_out > 0)
-        yield train, kept[train], test, held_out[test]
-
-
-def _one_part(rows: TrainingRows, n_rows: int) -> _Split:
-    """Return about `n_rows` training rows, and the held-out rows: the same for any number of rows."""
-    n, common = len(rows), _in_large_classes(rows.y)
-    train = np.flatnonzero((np.arange(n) < min(n_rows, int(0.7 * n))) | ~common)
-    test = np.flatnonzero((np.arange(n) >= min(_COMPARED_ROWS[-1], int(0.7 * n))) & common)[:_HELD_OUT_ROWS]
-    return train, rows.weight[train], test, rows.weight[test]
-
-
-def _in_large_classes(y: IntArray) -> BoolArray:
-    """Return which rows may be held out: those of classes large enough to stay in training."""
-    counts = np.bincount(y)
-    return counts[y] >= _MIN_ROWS_OF_CLASS
