@@ -84,7 +84,7 @@ class JointSettings:
 
     def n_trained(self, n_rows: int) -> int:
         """Return how many functions are trained together."""
-        return int(np.clip(3.0 * n_rows**0.4, 32, 384))
+        return int(np.clip(4.2 * n_rows**0.36, 32, 384))
 
     def n_steps(self, n_rows: int) -> int:
         """Return the number of steps of a training, with batches of 256 rows."""
