@@ -9,7 +9,7 @@ the variance given the thresholds. (The weights' block of the joint covariance w
 of scores and thresholds, on which predictions do not depend.)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -18,7 +18,7 @@ from isbor._core.linalg import UnresolvedError, factorise
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
-from isbor.inference.expansion import Columns, columns_of
+from isbor.inference.expansion import Columns, columns_of, expand
 from isbor.inference.mode import Mode, find_mode_at_rows, log_evidence
 from isbor.inference.shape import ShapeModel
 from isbor.model.basis import Functions
@@ -90,13 +90,16 @@ def fit_weights(
 
     `shape` is the noise and the factors of the gaps of each row; None means noise 1 and factors 1. `columns`
     are the values of the functions, if they are known. If `rough`, the mode is found to about a
-    nat, with inner products of functions in single precision, unless functions are collinear in it.
+    nat, by Newton steps in single precision unless functions are collinear in it. The expansion there is
+    exact: moves on one in single precision would soon meet a singular posterior.
     """
     columns = columns_of(rows, functions, workers) if columns is None else columns
     find = partial(find_mode_at_rows, rows, columns, alpha, weights, thresholds, workers, shape)
     if rough:
         try:
-            mode = find(tol=_ROUGH, single=True)
+            found = find(tol=_ROUGH, single=True)
+            exact = expand(rows, columns, found.weights, found.thresholds, workers, shape)
+            mode = replace(found, expansion=exact)
         except UnresolvedError:
             mode = find(tol=_ROUGH)
     else:
