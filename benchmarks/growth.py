@@ -5,8 +5,7 @@ Beside `ISBOR()`, CatBoost and LightGBM with their defaults, all of them on one 
 """
 
 import argparse
-from collections.abc import Callable
-from functools import partial
+from pkgutil import resolve_name
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -14,17 +13,22 @@ from sklearn.base import ClassifierMixin
 from benchmarks.measuring import measured
 from benchmarks.more_sets import load_more
 from benchmarks.report import number, print_machine, print_table, progress, seconds
-from benchmarks.rivals.catboost import CatBoost
-from benchmarks.rivals.lightgbm import LightGBM
 from isbor import ISBOR
 from isbor.metrics import log_loss
 
 SIZES = (10_000, 20_000, 30_000, 37_758, 40_000, 50_000)
-MODELS: dict[str, Callable[[], ClassifierMixin]] = {
-    "ISBOR()": partial(ISBOR, n_jobs=1),
-    "CatBoost": CatBoost,
-    "LightGBM": LightGBM,
+MODELS = {
+    "ISBOR()": "isbor:ISBOR",
+    "CatBoost": "benchmarks.rivals.catboost:CatBoost",
+    "LightGBM": "benchmarks.rivals.lightgbm:LightGBM",
 }
+"""Where to import each from; the packages of the rivals are extras."""
+
+
+def unfitted(name: str) -> ClassifierMixin:
+    """Return a model that is fitted on one thread."""
+    model: ClassifierMixin = resolve_name(MODELS[name])()
+    return model.set_params(n_jobs=1) if isinstance(model, ISBOR) else model
 
 
 def fit(name: str, n_rows: int, shuffle: int) -> tuple[float, float]:
@@ -33,7 +37,7 @@ def fit(name: str, n_rows: int, shuffle: int) -> tuple[float, float]:
     order = np.random.default_rng(shuffle).permutation(len(y))
     train, test = order[:n_rows], order[SIZES[-1] :]
     progress(f"{name}, {n_rows} rows, shuffle {shuffle}")
-    model, cost = measured(MODELS[name]().fit, X[train], y[train])
+    model, cost = measured(unfitted(name).fit, X[train], y[train])
     return log_loss(y[test], model.predict_proba(X[test]), labels=model.classes_), cost.seconds
 
 
