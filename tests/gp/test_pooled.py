@@ -110,6 +110,23 @@ def test_weights_of_any_size_converge(weight):
     assert (found.posterior.precision > 0).all()
 
 
+@pytest.mark.parametrize("faint", [1e-6, 1e-12, 1e-17, 1e-30])
+def test_a_row_of_hardly_any_weight_changes_nothing(faint):
+    """Its own labels say so little that their share of its precision is lost to rounding."""
+    rng = np.random.default_rng(0)
+    X, y, thresholds = rng.normal(size=(30, 2)), rng.integers(0, 3, 30), np.array([-0.5, 0.5])
+    gram = np.exp(-np.sum((X[:, None] - X) ** 2, axis=2))
+    weight = np.where(np.arange(30) == 4, faint, 1.0)
+    rows = PooledRows.of(training_rows(X, y, weight))
+    found = pooled_evidence(gram, rows, thresholds, Factors.weak(30), tol=1e-8)
+    kept = np.arange(30) != 4
+    others = PooledRows.of(training_rows(X[kept], y[kept]))
+    expected = pooled_evidence(gram[np.ix_(kept, kept)], others, thresholds, Factors.weak(29), tol=1e-8)
+    assert_allclose(found.log_evidence, expected.log_evidence, atol=10 * faint + 1e-9)
+    assert_allclose(found.factors.precision[kept], expected.factors.precision, rtol=1e-5)
+    assert np.isfinite(found.factors.precision[4])
+
+
 def parameters_of(X, y, seed=3):
     rng = np.random.default_rng(seed)
     point = np.concatenate([[0.4, -0.7, 1.0, -1.2], rng.normal(size=2), [-0.8], np.log([0.7, 0.9])])

@@ -51,6 +51,7 @@ __all__ = ["Factors", "PooledEvidence", "PooledRows", "pooled_evidence", "score_
 
 _WEAKEST = 1e-10  # smallest precision of a factor
 _SHORTEST_STEP = 0.2
+_DIGITS_LOST = 1e-8  # of SΣ, from which a variance is computed in another way
 _FIRST_PRECISION = 0.1  # of the factors before the first round
 
 
@@ -190,6 +191,12 @@ def _round(gram: FloatArray, rows: PooledRows, thresholds: FloatArray, factors: 
     inverse_lower, _ = lapack.dtrtri(posterior.lower, lower=1)  # zeros above are left as they are
     share = np.einsum("ij,ij->j", inverse_lower, inverse_lower)  # the diagonal of B⁻¹, which is 1 - SΣ
     row_variance = np.minimum((1.0 - share) / total, np.diag(gram))
+    faint = share > 1.0 - _DIGITS_LOST  # rows whose own labels say hardly anything
+    if faint.any():
+        whitened = inverse_lower @ (np.sqrt(total)[:, None] * gram[:, faint])
+        prior = np.diag(gram)[faint]
+        known = prior - np.einsum("ij,ij->j", whitened, whitened)
+        row_variance[faint] = np.maximum(known, 1e-12 * prior)
     row_mean = gram @ posterior.coef
     mean, variance = row_mean[rows.row], row_variance[rows.row]
     removed = np.minimum(v, 1.0)
