@@ -17,10 +17,28 @@ print(laplace_terms(np.eye(2), np.ones(2), np.ones(2))[0], sum(laplace_terms.sta
 """
 
 
-def run(folder, **environment):
+PAIR = """
+from typing import NamedTuple
+from isbor._core.compiled import compiled
+
+class Pair(NamedTuple):
+    first: float
+    second: float
+
+@compiled
+def total(pair):
+    return pair.first + pair.second
+
+if __name__ == "__main__":
+    from isbor.compiled_pair import Pair, total
+    print(total(Pair(1.0, 2.0)), sum(total.stats.cache_hits.values()))
+"""
+
+
+def run(folder, code=CODE):
     done = subprocess.run(
-        [sys.executable, "-c", CODE],
-        env={**os.environ, "PYTHONPATH": str(folder), **environment},
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
         check=True,
@@ -29,9 +47,25 @@ def run(folder, **environment):
     return float(value), int(hits)
 
 
-def test_a_change_of_a_function_reaches_those_that_call_it(tmp_path):
-    package = tmp_path / "isbor"
-    shutil.copytree(Path(isbor.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+@pytest.fixture
+def package(tmp_path):
+    """Return the folder of a copy of the package."""
+    folder = tmp_path / "isbor"
+    shutil.copytree(Path(isbor.__file__).parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def test_a_new_version_may_rename_what_the_cache_names(tmp_path, package):
+    module = package / "compiled_pair.py"
+    module.write_text(PAIR, "utf-8")
+    assert run(tmp_path, PAIR) == (3.0, 0)
+    assert run(tmp_path, PAIR) == (3.0, 1)
+    renamed = PAIR.replace("Pair", "Couple")
+    module.write_text(renamed, "utf-8")
+    assert run(tmp_path, renamed) == (3.0, 0)
+
+
+def test_a_change_of_a_function_reaches_those_that_call_it(tmp_path, package):
     value, hits = run(tmp_path)
     assert hits == 0
     assert run(tmp_path) == (value, 1)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from isbor.estimators.base import LatentClassifier
+from isbor.estimators.latent import LatentClassifier
 
 
 def named_problems():

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_
 
 from isbor import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR
 from isbor._core.trace import StopReason
-from isbor.estimators.base import LatentClassifier
+from isbor.estimators.latent import LatentClassifier
 from isbor.estimators.linear import OrderedProbit
 from isbor.metrics import get_scorer, log_loss, mean_absolute_error
 from tests.estimators.hard_problems import check_fitted, named_problems, random_problem

@@ -89,6 +89,7 @@ def _cached(function: Any) -> Any:
         function.enable_caching()
     except RuntimeError:
         return function
+    # Numba compares the version before it opens the rest of a file, which may name classes that are gone.
     index = function._cache._cache_file
-    index._source_stamp = (index._source_stamp, _DIGEST)
+    index._version = f"{index._version} {_DIGEST}"
     return function

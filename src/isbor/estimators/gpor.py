@@ -12,7 +12,8 @@ from isbor._core.types import FloatArray, LabelArray
 from isbor._core.warnings import warn_user
 from isbor.data.encoding import Missing
 from isbor.data.training import ClassWeight, TrainingSet
-from isbor.estimators.base import SHARED_PARAMETERS, LatentClassifier, thresholds_of_all_levels
+from isbor.estimators.base import SHARED_PARAMETERS
+from isbor.estimators.latent import LatentClassifier, thresholds_of_all_levels
 from isbor.estimators.parameters import POSITIVE, Allowed, choice, integer
 from isbor.gp.ep import expectation_propagation
 from isbor.gp.hyperparameters import ProcessFit, ProcessSettings, fit_process

@@ -23,7 +23,7 @@ from isbor._core.types import FloatArray, LabelArray
 from isbor.data.encoding import Missing
 from isbor.data.rows import Scaling, TrainingRows
 from isbor.data.training import ClassWeight
-from isbor.estimators.base import LatentClassifier, thresholds_of_all_levels
+from isbor.estimators.latent import LatentClassifier, thresholds_of_all_levels
 from isbor.inference.expansion import Expansion, expand
 from isbor.inference.mode import find_mode, starting_thresholds
 from isbor.model.latent import Latent

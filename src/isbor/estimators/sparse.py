@@ -12,7 +12,7 @@ from isbor._core.trace import Callback, Step, StopReason
 from isbor._core.types import FloatArray, IntArray
 from isbor._core.warnings import warn_user
 from isbor.data.training import TrainingSet
-from isbor.estimators.base import LatentClassifier, thresholds_of_all_levels
+from isbor.estimators.latent import LatentClassifier, thresholds_of_all_levels
 from isbor.estimators.progress import Progress
 from isbor.inspection import feature_relevance
 from isbor.prediction.empty_classes import places_of_thresholds

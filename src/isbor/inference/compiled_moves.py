@@ -21,8 +21,8 @@ __all__ = [
     "KINDS",
     "Missing",
     "NO_MOVE",
+    "ShapePosterior",
     "State",
-    "Sums",
     "apply_move",
     "best_move",
     "make_moves",
@@ -62,8 +62,8 @@ class Missing(NamedTuple):
     cross: FloatArray  # (r-1, n), c
 
 
-class Sums(NamedTuple):
-    """The posteriors of the weights of the candidates in other sums than the score, K of them, maybe none."""
+class ShapePosterior(NamedTuple):
+    """The posteriors of the weights of the candidates in the sums of the shape, K of them, maybe none."""
 
     covariance: FloatArray  # (K, n, n)
     mean: FloatArray  # (K, n)
@@ -71,21 +71,21 @@ class Sums(NamedTuple):
 
 
 @inner
-def _worth(sums: Sums, j: int) -> float:
-    """Return what candidate j adds to the log evidence of the other sums."""
+def _worth(shape: ShapePosterior, j: int) -> float:
+    """Return what candidate j adds to the log evidence of the shape."""
     worth = 0.0
-    for q in range(len(sums.mean)):
-        variance, mean = sums.covariance[q, j, j], sums.mean[q, j]
-        worth += max(0.5 * (mean * mean / variance + math.log(sums.prior[q, j] * variance)), 0.0)
+    for q in range(len(shape.mean)):
+        variance, mean = shape.covariance[q, j, j], shape.mean[q, j]
+        worth += max(0.5 * (mean * mean / variance + math.log(shape.prior[q, j] * variance)), 0.0)
     return worth
 
 
 @inner
-def _delete_from_sums(sums: Sums, gone: BoolArray, j: int) -> None:
+def _delete_from_shape(shape: ShapePosterior, gone: BoolArray, j: int) -> None:
     """Write the posteriors without candidate j; those of candidates that are gone are left as they are."""
     n = len(gone)
-    for q in range(len(sums.mean)):
-        covariance, mean = sums.covariance[q], sums.mean[q]
+    for q in range(len(shape.mean)):
+        covariance, mean = shape.covariance[q], shape.mean[q]
         towards = covariance[j].copy()
         rate = 1.0 / towards[j]
         shift = rate * mean[j]
@@ -341,7 +341,7 @@ def make_moves(
     floor: FloatArray,
     rest: Missing,
     start: State,
-    sums: Sums,
+    shape: ShapePosterior,
     penalty: FloatArray,
     tol: float,
     max_moves: int,
@@ -349,8 +349,8 @@ def make_moves(
 ) -> tuple[State, int, IntArray, IntArray, FloatArray, FloatArray]:
     """Make the best move repeatedly while it gains at least `tol`.
 
-    What a candidate is worth to other `sums`, whose memory is used, is set off against its penalty; a
-    candidate that is deleted from them cannot come back. Return the last posterior and its number of active
+    What a candidate is worth to the `shape`, whose memory is used, is set off against its penalty; a
+    candidate that is deleted from it cannot come back. Return the last posterior and its number of active
     functions; kinds, candidates, new precisions and gains of the moves.
     """
     n, m = len(linear), len(start.active)
@@ -361,7 +361,7 @@ def make_moves(
     nothing, gone = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     price = penalty.copy()
     for j in range(n):
-        price[j] -= _worth(sums, j)
+        price[j] -= _worth(shape, j)
     made, additions_left = 0, max_additions
     while made < max_moves:
         kind, candidate, alpha, gain = best_move(state, m, floor, price, additions_left > 0.0, nothing)
@@ -377,11 +377,11 @@ def make_moves(
         additions_left -= kind == ADD
         kinds[made], candidates[made], alphas[made], gains[made] = kind, candidate, alpha, gain
         made += 1
-        if kind == DELETE and len(sums.mean) > 0:
+        if kind == DELETE and len(shape.mean) > 0:
             gone[candidate] = True
-            _delete_from_sums(sums, gone, candidate)
+            _delete_from_shape(shape, gone, candidate)
             for j in range(n):
-                price[j] = np.inf if gone[j] else penalty[j] - _worth(sums, j)
+                price[j] = np.inf if gone[j] else penalty[j] - _worth(shape, j)
     return state, m, kinds[:made], candidates[:made], alphas[:made], gains[:made]
 
 

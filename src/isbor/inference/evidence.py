@@ -43,7 +43,7 @@ from isbor._core.linalg import UnresolvedError, factorise
 from isbor._core.trace import MoveKind
 from isbor._core.types import FloatArray, IntArray
 from isbor.inference import compiled_moves
-from isbor.inference.compiled_moves import KINDS, NO_MOVE, Missing, State, Sums
+from isbor.inference.compiled_moves import KINDS, NO_MOVE, Missing, ShapePosterior, State
 from isbor.inference.expansion import Expansion
 from isbor.inference.shape import ShapeModel
 
@@ -191,7 +191,7 @@ def make_moves(
         model.floor,
         rest,
         _compact(state),
-        _sums_of(shape, n),
+        _shape_posterior(shape, n),
         penalty,
         float(tol),
         max_moves,
@@ -210,13 +210,13 @@ def make_moves(
     return posterior, moves
 
 
-def _sums_of(shape: ShapeModel | None, n: int) -> Sums:
-    """Return the posteriors of the sums of the shape, in memory of their own."""
+def _shape_posterior(shape: ShapeModel | None, n: int) -> ShapePosterior:
+    """Return the posterior of the shape, in memory of its own."""
     if shape is None:
-        return Sums(np.empty((0, n, n)), np.empty((0, n)), np.empty((0, n)))
-    covariance = np.stack([factorise(precision).inverse() for precision in shape.precision])
+        return ShapePosterior(np.empty((0, n, n)), np.empty((0, n)), np.empty((0, n)))
+    covariance = np.stack([factor.inverse() for factor in shape.factors])
     mean = np.einsum("qij,qj->qi", covariance, shape.linear)
-    return Sums(*(np.ascontiguousarray(part) for part in (covariance, mean, shape.prior)))
+    return ShapePosterior(*(np.ascontiguousarray(part) for part in (covariance, mean, shape.prior)))
 
 
 def _compact(state: WeightPosterior) -> State:

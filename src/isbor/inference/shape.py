@@ -41,7 +41,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from isbor._core.linalg import add_diagonal, factorise
+from isbor._core.linalg import Factor, add_diagonal, factorise
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
@@ -91,22 +91,23 @@ class ShapeModel:
         precision = np.ascontiguousarray(self.precision[:, chosen[:, None], chosen])
         return ShapeModel(precision, self.linear[:, chosen], self.prior[:, chosen])
 
-    @property
+    @cached_property
+    def factors(self) -> list[Factor]:
+        """The K factors of P."""
+        return [factorise(precision) for precision in self.precision]
+
+    @cached_property
     def mode(self) -> FloatArray:
         """The weights, (K, m)."""
-        found = [
-            factorise(precision).solve(linear)
-            for precision, linear in zip(self.precision, self.linear, strict=True)
-        ]
-        return np.stack(found)
+        pairs = zip(self.factors, self.linear, strict=True)
+        return np.stack([factor.solve(linear) for factor, linear in pairs])
 
     @cached_property
     def log_evidence(self) -> float:
         """What the functions add to the log evidence."""
         total = 0.0
-        for precision, linear, prior in zip(self.precision, self.linear, self.prior, strict=True):
-            factor = factorise(precision)
-            total += float(linear @ factor.solve(linear) + np.log(prior).sum() - factor.log_determinant)
+        for factor, linear, mode, prior in zip(self.factors, self.linear, self.mode, self.prior, strict=True):
+            total += float(linear @ mode + np.log(prior).sum() - factor.log_determinant)
         return 0.5 * total
 
 
