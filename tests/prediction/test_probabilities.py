@@ -23,6 +23,7 @@ from isbor.prediction.probabilities import (
     class_probabilities,
     credible_intervals,
     log_class_probabilities,
+    log_label_probabilities,
     normal_scores,
 )
 from isbor.search.recorder import Recorder
@@ -250,7 +251,11 @@ def test_probabilities_of_an_average_are_averages(lapse):
     assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
     sound = p > 1e-200
     assert sound.mean() > 0.9
-    assert_allclose(log_class_probabilities(latent, common)[sound], np.log(p[sound]), rtol=1e-8, atol=1e-8)
+    log_p = log_class_probabilities(latent, common)
+    assert_allclose(log_p[sound], np.log(p[sound]), rtol=1e-8, atol=1e-8)
+    y = np.random.default_rng(0).integers(len(common) + 1, size=len(p))
+    of_labels = log_label_probabilities(latent, common, y)
+    assert_allclose(of_labels, log_p[np.arange(len(y)), y], rtol=1e-12)
 
 
 def test_logarithms_of_an_average_are_finite_far_in_the_tails():

@@ -136,7 +136,9 @@ class ISBOR(SparseClassifier):
     basis_ : str
         The basis family, "rbf", "ard", "mixed" or "gp", or an average of families, such as "rbf + mixed".
     selection_ : Selection
-        The families compared and the one selected. It prints as a table.
+        The families compared and the one selected. It prints as a table. On up to 2,500 rows, held-out labels
+        also choose its `temperature`, a factor of the standard deviations of score and noise; it is 1 unless
+        another value is clearly better.
     feature_relevance_ : ndarray of shape (n_features,)
         Relevance of each feature: the mean squared change of the score if the feature is replaced by that of
         another row, as a share of the sum over all features. Zeros if the score is constant.
@@ -288,6 +290,7 @@ class ISBOR(SparseClassifier):
             settings = known.guesses(settings)
             results = fit_families(selection.families, training, settings, "fit", workers, callback)
             result = SearchResult.average(list(results.values()), training.rows, workers)
+            result = replace(result, model=replace(result.model, temperature=selection.temperature.value))
             if workers.was_late:
                 result = replace(result, stop_reason=StopReason.MAX_TIME)
             self._set_fitted(training, result, workers)

@@ -1,6 +1,6 @@
 """The predictive distribution of the latent score, and the noise of the latent response."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -39,6 +39,20 @@ class Latent:
     def standardised_edges(self, common: FloatArray) -> FloatArray:
         """Return the edges minus the mean in units of the latent response's standard deviation, (n, r+1)."""
         return (self.edges(common) - self.mean[:, None]) / self.response_scale[:, None]
+
+    def tempered(self, temperature: float) -> "Latent":
+        """Return it with the standard deviations of score and noise multiplied by `temperature`.
+
+        The models of an average remain as far apart as they are.
+        """
+        parts = tuple(part.tempered(temperature) for part in self.parts)
+        within = sum(share * part.variance for share, part in zip(self.shares, self.parts, strict=True))
+        return replace(
+            self,
+            variance=self.variance + (temperature**2 - 1.0) * (within if parts else self.variance),
+            noise_variance=temperature**2 * self.noise_variance,
+            parts=parts,
+        )
 
     @property
     def response_scale(self) -> FloatArray:

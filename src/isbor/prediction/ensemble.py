@@ -48,6 +48,7 @@ class Ensemble:
     lapse: float  # share of labels assumed to be drawn at random, ε
     # (r-1,) of all thresholds, the fitted one with which each varies, if some classes have no training rows
     threshold_places: IntArray | None = None
+    temperature: float = 1.0  # factor of the standard deviations of score and noise, by held-out labels
 
     @classmethod
     def of(cls, preparation: Preparation, models: Sequence[Model], total_weight: float) -> Self:
@@ -142,6 +143,10 @@ class Ensemble:
         return mean, float(share @ (score - mean) ** 2)
 
     def _latent(self, prepared: FloatArray) -> Latent:
+        return self._average(prepared).tempered(self.temperature)
+
+    def _average(self, prepared: FloatArray) -> Latent:
+        """Return the average of the models at prepared rows."""
         alone = [model.latent(prepared, scale) for model, _, scale in self._parts()]
         parts = [
             self._member(latent, scale * model.mode.thresholds, shift)

@@ -14,6 +14,11 @@ where there is little noise.)
 probability 1/(n + 2). So the model assumes that this share of labels, the lapses, is drawn at random,
 
 .. math:: P'(y = k) = (1 - \epsilon) P(y = k) + \epsilon/r, \qquad \epsilon = 1/(n + 2) .
+
+**Temperature.** An average of models can be less sure than the labels justify: where there is hardly any
+noise, each of them leaves some of its errors to the noise, but they make different errors. Held-out labels
+tell (`isbor.search.temperature`). With temperature T, the standard deviation of the response is that of the
+model times T; medians of single models stay as they are.
 """
 
 from collections.abc import Sequence
@@ -21,7 +26,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp
 
-from isbor._core.types import FloatArray
+from isbor._core.types import FloatArray, IntArray
 from isbor.model.latent import Latent
 from isbor.model.likelihood import ordinal_probit
 
@@ -30,6 +35,7 @@ __all__ = [
     "credible_intervals",
     "lapse_after",
     "log_class_probabilities",
+    "log_label_probabilities",
     "normal_scores",
 ]
 
@@ -65,9 +71,17 @@ def log_class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArra
         ],
         axis=1,
     )
-    if latent.lapse > 0.0:
-        log_p = np.logaddexp(log_p + np.log1p(-latent.lapse), np.log(latent.lapse / log_p.shape[1]))
-    return log_p
+    return _log_with_lapses(log_p, latent.lapse, log_p.shape[1])
+
+
+def log_label_probabilities(latent: Latent, thresholds: FloatArray, y: IntArray) -> FloatArray:
+    """Return ln P(y = y_i) of the level y_i of each row, (n,): the same as ln P(y = k) at these levels."""
+    if latent.parts:
+        return _log_mixture([log_label_probabilities(part, thresholds, y) for part in latent.parts], latent)
+    edge = np.broadcast_to(latent.edges(thresholds), (len(y), len(thresholds) + 2))
+    row = np.arange(len(y))
+    log_p = ordinal_probit(latent.mean, edge[row, y], edge[row, y + 1], scale=latent.response_scale).log_p
+    return _log_with_lapses(log_p, latent.lapse, len(thresholds) + 1)
 
 
 def normal_scores(latent: Latent, thresholds: FloatArray) -> FloatArray:
@@ -86,7 +100,7 @@ def normal_scores(latent: Latent, thresholds: FloatArray) -> FloatArray:
 
 def _log_mixture(log_p: Sequence[FloatArray], latent: Latent) -> FloatArray:
     """Return the logarithm of the average of the parts' probabilities."""
-    shares = np.array(latent.shares)[:, None, None]
+    shares = np.reshape(latent.shares, (-1,) + (1,) * log_p[0].ndim)
     mixed: FloatArray = logsumexp(np.stack(log_p), axis=0, b=shares)
     return mixed
 
@@ -124,6 +138,12 @@ def credible_intervals(
 def _with_lapses(probabilities: FloatArray, lapse: float) -> FloatArray:
     mixed: FloatArray = (1.0 - lapse) * probabilities + lapse / probabilities.shape[1]
     return mixed
+
+
+def _log_with_lapses(log_p: FloatArray, lapse: float, n_levels: int) -> FloatArray:
+    if lapse > 0.0:
+        log_p = np.logaddexp(log_p + np.log1p(-lapse), np.log(lapse / n_levels))
+    return log_p
 
 
 def _distance_quantile(centre: FloatArray, spread: FloatArray, share: float) -> FloatArray:

@@ -7,7 +7,8 @@ log score is the mean log probability of the held-out labels.
 Up to 2,500 rows, three-fold cross-validation is used. Families make their errors on different rows, so
 averages of families are compared as well. Of all candidates whose score is not clearly worse than the best,
 the simplest is selected. Up to 1,500 rows, one of the families is a Gaussian process, which has a function
-for each row; it must be better than all sparse candidates by a standard error.
+for each row; it must be better than all sparse candidates by a standard error. The held-out labels of the
+selected candidate then choose a temperature (`isbor.search.temperature`).
 
 With more rows, one part is held out, and the families are compared on a sample of the rest, first on a small
 one, which decides unless the most adaptive family is clearly worse there. The most adaptive of these
@@ -31,6 +32,7 @@ from isbor.prediction.ensemble import Ensemble
 from isbor.search.families.catalogue import FAMILIES, Results, family_tasks
 from isbor.search.result import Family
 from isbor.search.settings import SearchSettings
+from isbor.search.temperature import Temperature, choose_temperature
 from isbor.search.validation import (
     COMPARED_ROWS,
     MIN_ROWS_OF_CLASS,
@@ -84,6 +86,7 @@ class Selection:
     families: tuple[Family, ...]  # several families are averaged
     trials: tuple[FamilyTrial, ...]
     reason: str
+    temperature: Temperature = Temperature()
 
     @property
     def basis(self) -> str:
@@ -101,6 +104,8 @@ class Selection:
             lines.append(line + (f"{trial.n_fits:7}" if self._is_uneven else ""))
         if self._is_uneven:
             lines.append("Deficits are computed on the folds shared with the best.")
+        if self.temperature.value != 1.0:
+            lines.append(str(self.temperature))
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -318,4 +323,5 @@ def _select(found: _Found, *, folded: bool) -> Selection:
     else:
         advantage = "simpler" if folded else "more adaptive"
         reason = f"{advantage} than {_name(best)}, whose log score {where} is not clearly better."
-    return Selection(winner.families, tuple(trials), reason)
+    temperature = choose_temperature(found[winner.families]) if folded else Temperature()
+    return Selection(winner.families, tuple(trials), reason, temperature)

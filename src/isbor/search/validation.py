@@ -10,8 +10,9 @@ from isbor._core.types import BoolArray, FloatArray, IntArray
 from isbor.data.folds import units_in_fold
 from isbor.data.rows import TrainingRows
 from isbor.data.training import TrainingSet
+from isbor.model.latent import Latent
 from isbor.prediction.ensemble import Ensemble
-from isbor.prediction.probabilities import log_class_probabilities
+from isbor.prediction.probabilities import log_label_probabilities
 
 __all__ = [
     "COMPARED_ROWS",
@@ -34,17 +35,26 @@ MIN_ROWS_OF_CLASS = 6  # a smaller class is never held out
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """Log probabilities of the held-out labels of one fold."""
+    """A model on the held-out rows of one fold, and its log probabilities of their labels."""
 
-    log_p: FloatArray  # (n,)
+    latent: Latent  # score and noise of the n rows
+    thresholds: FloatArray
+    y: IntArray  # (n,) labels
     weight: FloatArray  # (n,)
     n_functions: int  # of the model
+    log_p: FloatArray  # (n,)
+
+    def tempered(self, temperature: float) -> "Validation":
+        """Return the validation of the model with another temperature."""
+        latent = self.latent.tempered(temperature)
+        return replace(self, latent=latent, log_p=log_label_probabilities(latent, self.thresholds, self.y))
 
 
 def validate(model: Ensemble, rows: TrainingRows) -> Validation:
     """Evaluate a model on held-out rows."""
-    log_p = log_class_probabilities(model.latent_of_scaled(rows.X), model.thresholds)
-    return Validation(log_p[np.arange(len(rows)), rows.y], rows.weight, model.n_functions)
+    latent, thresholds = model.latent_of_scaled(rows.X), model.thresholds
+    log_p = log_label_probabilities(latent, thresholds, rows.y)
+    return Validation(latent, thresholds, rows.y, rows.weight, model.n_functions, log_p)
 
 
 def compare(best: Sequence[Validation], other: Sequence[Validation]) -> tuple[float, float]:
