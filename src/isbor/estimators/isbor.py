@@ -67,9 +67,10 @@ class ISBOR(SparseClassifier):
         at most 400 if there are up to 1,500 rows. Set it to bound the time of predictions; then no Gaussian
         process is tried.
     n_members : int or "auto", default="auto"
-        Number of searches that a "mixed" model averages. "auto" means four with more than 1,500 rows, else
-        eight (`effort` changes that). With `max_vectors`, there are two, or at most `max_vectors` / 8. More
-        members take more time and reduce the variation between searches.
+        Number of searches that a "mixed" model averages. "auto" means eight with up to 1,500 rows, four with
+        up to 20,000, and two longer ones with more (`effort` changes that). With `max_vectors`, there are
+        two, or at most `max_vectors` / 8. More members take more time and reduce the variation between
+        searches.
     noise : "varying" or "constant", default="varying"
         Whether the noise of a "mixed" model may vary between rows. If so, the logarithm of its standard
         deviation is a sum of the same functions as the score. Other families have constant noise.

@@ -15,6 +15,7 @@ __all__ = [
     "GO_ON",
     "HOPELESS",
     "MAX_STEPS",
+    "NEAR",
     "TOO_LONG",
     "UNRESOLVED",
     "Newton",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 MAX_STEPS = 50  # of a search for a mode
+NEAR = 40.0  # Newton decrement in nats above which rough expansions do
 _QUADRATIC = 1e-6  # below this Newton decrement, objective and quadratic model differ only by rounding
 
 
@@ -132,30 +134,40 @@ def mode_of_block(
 ) -> tuple[FloatArray, Sums, bool]:
     """Find the mode for rows in one block: its point, the sums there, and whether functions are resolved.
 
-    `held_precision` is β, if it is held fixed, else NaN. For `single`, see `add_block`.
+    `held_precision` is β, if it is held fixed, else NaN. If `single`, sums far from the mode are computed in
+    single precision, see `add_block`.
     """
     newton = new_search(alpha, weights, thresholds)
     m, size = len(alpha), len(newton.theta)
     here, trial = new_sums(size), new_sums(size)
     edge = np.empty(size - m + 2)
     edge[0], edge[-1] = -np.inf, np.inf
-    n_steps = 0
+    n_steps, is_far, is_rough = 0, single, False
     while True:
         for k in range(m, size):
             edge[k - m + 1] = newton.trial[k]
         clear(trial)
-        add_block(block, newton.trial[:m], edge, m, single, trial)
+        add_block(block, newton.trial[:m], edge, m, is_far, trial)
         verdict = judge(newton, trial.totals[0])
         if verdict == TOO_LONG:
             continue
         if verdict == ACCEPTED:
-            here, trial = trial, here
-        if verdict == HOPELESS or n_steps == MAX_STEPS:
+            here, trial, is_rough = trial, here, is_far
+        is_over = verdict == HOPELESS or n_steps == MAX_STEPS
+        if not is_over:
+            beta = held_precision if held_precision > 0.0 else 1.0 / (1.0 + latent_moments(here.totals)[1])
+            status = next_trial(newton, here.totals[0], here.gradient, here.precision, beta, tol)
+            if status == UNRESOLVED:
+                return newton.theta, here, False
+            is_over = status == DONE
+        if is_over:
+            if is_rough:
+                for k in range(m, size):
+                    edge[k - m + 1] = newton.theta[k]
+                clear(here)
+                add_block(block, newton.theta[:m], edge, m, False, here)
             return newton.theta, here, True
-        beta = held_precision if held_precision > 0.0 else 1.0 / (1.0 + latent_moments(here.totals)[1])
-        status = next_trial(newton, here.totals[0], here.gradient, here.precision, beta, tol)
-        if status != GO_ON:
-            return newton.theta, here, status == DONE
+        is_far = is_far and newton.numbers[1] > NEAR
         n_steps += 1
 
 

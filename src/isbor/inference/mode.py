@@ -24,6 +24,7 @@ The result does not depend on the unit of the score: it is unchanged by (w, b, Ï
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtri
@@ -38,6 +39,7 @@ from isbor.inference.compiled_mode import (
     DONE,
     HOPELESS,
     MAX_STEPS,
+    NEAR,
     TOO_LONG,
     UNRESOLVED,
     judge,
@@ -99,8 +101,11 @@ def find_mode(
     *,
     tol: float = TOL,
     max_steps: int = MAX_STEPS,
+    expand_roughly_at: Callable[[FloatArray, FloatArray], Expansion] | None = None,
 ) -> Mode:
     """Maximise the posterior of (w, b) by damped Newton steps.
+
+    `expand_roughly_at`, if given, is used far from the mode, as long as the Newton decrement is above `NEAR`.
 
     Stops when the Newton decrement, twice the increase that the quadratic model predicts, is below `tol`, or
     when no step increases the objective. If the decrement is so small that the quadratic model is accurate,
@@ -108,23 +113,26 @@ def find_mode(
     """
     m = len(alpha)
     newton = new_search(alpha, weights, thresholds)
-    n_steps = 0
+    n_steps, is_far = 0, expand_roughly_at is not None
     while True:
         point = newton.trial.copy()
-        trial = expand_at(point[:m], point[m:])
+        expand_there = expand_roughly_at if is_far and expand_roughly_at is not None else expand_at
+        trial = expand_there(point[:m], point[m:])
         verdict = judge(newton, trial.log_likelihood)
         if verdict == TOO_LONG:
             continue
         if verdict == ACCEPTED:
-            here = trial
-        if verdict == HOPELESS or n_steps == max_steps:
-            return Mode(alpha, here)
-        beta = here.threshold_precision
-        status = next_trial(newton, here.log_likelihood, here.gradient, here.precision, beta, tol)
-        if status == UNRESOLVED:
-            raise UnresolvedError
-        if status == DONE:
-            return Mode(alpha, here)
+            here, is_rough = trial, is_far
+        is_over = verdict == HOPELESS or n_steps == max_steps
+        if not is_over:
+            beta = here.threshold_precision
+            status = next_trial(newton, here.log_likelihood, here.gradient, here.precision, beta, tol)
+            if status == UNRESOLVED:
+                raise UnresolvedError
+            is_over = status == DONE
+        if is_over:
+            return Mode(alpha, expand_at(here.weights, here.thresholds) if is_rough else here)
+        is_far = is_far and newton.numbers[1] > NEAR
         n_steps += 1
 
 
@@ -145,17 +153,18 @@ def find_mode_at_rows(
 
     `shape` is the noise and the factors of the gaps of each row; None means noise 1 and factors 1.
     `held_precision` is Î², if it is held fixed. `tol` is the Newton decrement at which the mode
-    counts as found. If `single`, inner products of functions are computed in single precision.
+    counts as found. If `single`, inner products of functions are computed in single precision far from it.
     """
     m = len(alpha)
     blocks = row_blocks(len(rows), m)
     if len(blocks) > 1:
 
-        def expand_at(w: FloatArray, b: FloatArray) -> Expansion:
+        def expand_at(w: FloatArray, b: FloatArray, single: bool = False) -> Expansion:
             here = expand(rows, columns, w, b, workers, shape, single=single)
             return replace(here, held_precision=held_precision)
 
-        return find_mode(expand_at, alpha, weights, thresholds, tol=tol)
+        roughly = partial(expand_at, single=True) if single else None
+        return find_mode(expand_at, alpha, weights, thresholds, tol=tol, expand_roughly_at=roughly)
 
     workers.check()
     block = block_of(columns(blocks[0]), rows, blocks[0], shape)

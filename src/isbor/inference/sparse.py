@@ -9,7 +9,7 @@ the variance given the thresholds. (The weights' block of the joint covariance w
 of scores and thresholds, on which predictions do not depend.)
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
@@ -18,7 +18,7 @@ from isbor._core.linalg import UnresolvedError, factorise
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray
 from isbor.data.rows import TrainingRows
-from isbor.inference.expansion import Columns, columns_of, expand
+from isbor.inference.expansion import Columns, columns_of
 from isbor.inference.mode import Mode, find_mode_at_rows, log_evidence
 from isbor.inference.shape import ShapeModel
 from isbor.model.basis import Functions
@@ -97,9 +97,7 @@ def fit_weights(
     find = partial(find_mode_at_rows, rows, columns, alpha, weights, thresholds, workers, shape)
     if rough:
         try:
-            found = find(tol=_ROUGH, single=True)
-            exact = expand(rows, columns, found.weights, found.thresholds, workers, shape)
-            mode = replace(found, expansion=exact)
+            mode = find(tol=_ROUGH, single=True)
         except UnresolvedError:
             mode = find(tol=_ROUGH)
     else:

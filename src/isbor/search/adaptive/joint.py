@@ -43,7 +43,6 @@ __all__ = ["JointSettings", "search_jointly"]
 
 _REACH = 3.0  # prior reach of trained functions before selection
 _MANY_MORE = 1.5  # rows over those of the first stage from which there is a second one
-_COSTLY = 20_000  # rows above which a second stage has one round fewer
 _POLISH_LENGTH = 0.01  # step length of the last training
 _SHAPE_STEPS = 3  # Newton steps for each sum of the shape in a round
 
@@ -78,9 +77,8 @@ class JointSettings:
         """Return the number of rows and of rounds of each stage."""
         if n_rows <= _MANY_MORE * self.first_rows:
             return [(n_rows, self.max_rounds)]
-        most = min(n_rows, self.most_rows)
-        later = self.max_rounds // 2 - (most > _COSTLY)
-        return [(self.first_rows, 3 * self.max_rounds // 4), (most, max(later, 1))]
+        first, later = 3 * self.max_rounds // 4, max(self.max_rounds // 2, 1)
+        return [(self.first_rows, first), (min(n_rows, self.most_rows), later)]
 
     def n_trained(self, n_rows: int) -> int:
         """Return how many functions are trained together."""

@@ -25,47 +25,33 @@ from isbor.search.settings import Effort, SearchSettings
 
 __all__ = ["fit_mixed"]
 
-# With more rows than this, functions are trained jointly.
-_JOINT_ROWS = 1500
+_JOINT_ROWS = 1500  # with more, functions are trained jointly
+_MANY_ROWS = 20_000  # with more, models differ less, and rounds are worth more than members
 
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """Limits for a committee of automatic size, and of its searches, without and with joint training."""
+    """Limits for a committee of automatic size, and of its searches."""
 
     members: int
-    functions: int  # of each member
+    functions: float  # of each member
     rounds: int
-    joint_members: int
-    joint_functions: float
-    joint_rounds: int
 
 
-_LIMITS: dict[Effort, _Limits] = {
-    "fast": _Limits(
-        members=2,
-        functions=50,
-        rounds=2,
-        joint_members=2,
-        joint_functions=50,
-        joint_rounds=3,
-    ),
-    "default": _Limits(
-        members=8,
-        functions=50,
-        rounds=5,
-        joint_members=4,
-        joint_functions=np.inf,
-        joint_rounds=8,
-    ),
-    "thorough": _Limits(
-        members=8,
-        functions=50,
-        rounds=5,
-        joint_members=8,
-        joint_functions=np.inf,
-        joint_rounds=12,
-    ),
+_FEW: dict[Effort, _Limits] = {
+    "fast": _Limits(members=2, functions=50, rounds=2),
+    "default": _Limits(members=8, functions=50, rounds=5),
+    "thorough": _Limits(members=8, functions=50, rounds=5),
+}
+_SOME: dict[Effort, _Limits] = {
+    "fast": _Limits(members=2, functions=50, rounds=3),
+    "default": _Limits(members=4, functions=np.inf, rounds=8),
+    "thorough": _Limits(members=8, functions=np.inf, rounds=12),
+}
+_MANY: dict[Effort, _Limits] = {
+    "fast": _Limits(members=2, functions=50, rounds=3),
+    "default": _Limits(members=2, functions=np.inf, rounds=12),
+    "thorough": _Limits(members=4, functions=np.inf, rounds=16),
 }
 # Rounds of a search that another one follows.
 _PRELIMINARY_ROUNDS = 2
@@ -85,21 +71,21 @@ def fit_mixed(
 ) -> SearchResult:
     """Fit several models by separate searches and average them; `simplest` is ignored."""
     rows, preparation = prepare(training.rows, training.scaling, ~training.encoding.categorical)
-    limits = _LIMITS[settings.effort]
     jointly = len(rows) > _JOINT_ROWS
+    limits = (_MANY if len(rows) > _MANY_ROWS else _SOME if jointly else _FEW)[settings.effort]
     automatic = settings.has_automatic_size
     n_members = settings.n_members
     if n_members is None:
-        n_members = (limits.joint_members if jointly else limits.members) if automatic else _FIXED_MEMBERS
+        n_members = limits.members if automatic else _FIXED_MEMBERS
     if settings.max_vectors < np.inf:
         n_members = max(1, min(n_members, int(settings.max_vectors // _MIN_MEMBER_VECTORS)))
     each = settings.max_vectors // n_members if settings.max_vectors < np.inf else np.inf
     if automatic:
-        each = limits.joint_functions if jointly else limits.functions
+        each = limits.functions
     if settings.preliminary:
         n_rounds = _PRELIMINARY_JOINT_ROUNDS if jointly else _PRELIMINARY_ROUNDS
     else:
-        n_rounds = limits.joint_rounds if jointly else limits.rounds
+        n_rounds = limits.rounds
     searches = _Searches(rows, training.feature[preparation.source], settings, stage, workers, callback)
     found = searches.members(n_members, _How(jointly, n_rounds, each))
     return SearchResult(
