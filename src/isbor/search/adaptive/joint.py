@@ -43,6 +43,8 @@ __all__ = ["JointSettings", "search_jointly"]
 
 _REACH = 3.0  # prior reach of trained functions before selection
 _MANY_MORE = 1.5  # rows over those of the first stage from which there is a second one
+_POOR_ROUNDS = 2  # after as many, a search ends
+_SHORTER = 0.5  # factor of the step length after a poor round
 _POLISH_LENGTH = 0.01  # step length of the last training
 _SHAPE_STEPS = 3  # Newton steps for each sum of the shape in a round
 
@@ -68,7 +70,7 @@ class JointSettings:
     enough_steps: int = 300
     max_steps: int = 3000
     step_length: float = 0.03
-    # The last round is one that raises the objective by less than this share of it, or this many nats.
+    # A poor round raises the objective by less than this share of it, or this many nats.
     round_rtol: float = 2e-3
     round_atol: float = 5.0
     tol: float = 0.1  # nats; moves that gain less are not made
@@ -137,13 +139,17 @@ class _Search:
     recorder: Recorder
 
     def rounds(self, state: State, max_rounds: int) -> tuple[State, StopReason]:
-        """Return the best state after some rounds, and why they ended."""
+        """Return the best state after some rounds, and why they ended.
+
+        A round may fail by bad luck. The next one starts from the best state, with shorter steps.
+        """
         settings, best = self.settings, state
         proposals = Proposals.of(self.random, state.rows, self.feature)
-        for k in range(max_rounds):
+        step_length, n_poor = settings.step_length, 0
+        for _ in range(max_rounds):
             try:
-                added = _proposed(state, proposals, settings, self.workers)
-                state = self._after(state, added, settings.step_length)
+                added = _proposed(best, proposals, settings, self.workers)
+                state = self._after(best, added, step_length)
             except UnresolvedError:  # some functions are collinear
                 if not len(best.model):
                     raise
@@ -151,8 +157,11 @@ class _Search:
             rise = state.objective(settings.size_prior) - best.objective(settings.size_prior)
             best = self._better(best, state)
             enough = max(settings.round_rtol * abs(best.model.log_evidence), settings.round_atol)
-            if k and rise < enough:
-                return best, StopReason.CONVERGED
+            if rise < enough:
+                n_poor += 1
+                step_length *= _SHORTER
+                if n_poor == _POOR_ROUNDS:
+                    return best, StopReason.CONVERGED
             if self.workers.is_late():
                 return best, StopReason.MAX_TIME
         return best, StopReason.MAX_ROUNDS
