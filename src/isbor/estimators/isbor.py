@@ -6,17 +6,25 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, StopReason
 from isbor._core.types import LabelArray
 from isbor.data.encoding import Missing
+from isbor.data.labels import rank_labels
 from isbor.data.rows import TrainingRows
 from isbor.data.training import ClassWeight, TrainingSet
 from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer, number
 from isbor.estimators.sparse import SparseClassifier
 from isbor.model.cuts import Varying
+from isbor.prediction.parallel_lines import (
+    ParallelLines,
+    log_gaps,
+    log_probabilities_with_held_gaps,
+    parallel_lines,
+)
 from isbor.search.families.catalogue import fit_families
 from isbor.search.result import Family, SearchResult
 from isbor.search.selection import Known, Selection, select_families
@@ -298,6 +306,46 @@ class ISBOR(SparseClassifier):
         self.selection_ = selection
         self.basis_ = selection.basis
         return result
+
+    def parallel_lines(self, X: ArrayLike, y: ArrayLike) -> ParallelLines:
+        """Say what thresholds that vary with the row are worth on labelled rows (a test of parallel lines).
+
+        With constant thresholds, a change of the score moves all cumulative probabilities together. For each
+        inner class, the report has the room that rows give it between its two thresholds, and what the mean
+        log probability of the labels loses if this room is the same for all rows, and all else as fitted.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the same features as in `fit`. Take rows that the model was not fitted to: labels that
+            it has seen flatter it.
+        y : array-like of shape (n_samples,)
+            Their labels.
+
+        Returns
+        -------
+        report : ParallelLines
+            It prints as a verdict and a table; `hold` is the verdict, `cost` and `standard_error` have a
+            number for each inner class, `total_cost` and `total_standard_error` are of all together.
+
+        Examples
+        --------
+        >>> from isbor import ISBOR
+        >>> from isbor.datasets import make_saddle
+        >>> X, y = make_saddle(300, random_state=0)
+        >>> ISBOR(basis="rbf").fit(X[:200], y[:200]).parallel_lines(X[200:], y[200:])
+        Parallel lines: the thresholds of this model are the same for all rows.
+        """
+        check_is_fitted(self)
+        thresholds, levels = self._thresholds, rank_labels(y, self.classes_)
+        gaps = self._map_rows(X, lambda latent: log_gaps(latent, thresholds))
+        if len(gaps) != len(levels):
+            raise ValueError(
+                f"X has {len(gaps)} rows and y has {len(levels)} labels; one label for each row."
+            )
+        mean = gaps.mean(axis=0)
+        log_p = self._map_rows(X, lambda latent: log_probabilities_with_held_gaps(latent, thresholds, mean))
+        return parallel_lines(self.classes_, levels, gaps, log_p)
 
     def _check_combination(self) -> None:
         """Raise ValueError if a parameter would have no effect because of another."""

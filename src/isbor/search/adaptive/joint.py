@@ -8,8 +8,8 @@ A round starts from the functions that the last one kept and exchanges the rest.
 selection does not move functions, so each is cheap: a round costs about as much as a few passes over the
 rows. The penalty of the size prior is applied in full at the end of each round, because functions that are
 not worth it take the places of better ones. What a function is worth to noise and gaps (the shape of the
-response) counts as well. Rounds are repeated until one raises the objective by little. At last, the functions
-that remain are trained once more, with short steps.
+response) counts as well. Rounds are repeated until two have raised the objective by little. At last, the
+functions that remain are trained once more, with short steps.
 
 If rows are many, this happens on a stratified sample at first, where a round is cheap. Then the model is
 refitted to more rows, for which more functions pay, and the search goes on there for a few rounds; at last,
