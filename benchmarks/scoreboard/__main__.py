@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.scoreboard.pictures import draw_ranks
 from benchmarks.scoreboard.study import SCOREBOARD
-from benchmarks.scoreboard.tables import of_sets, scoreboard_tables
+from benchmarks.scoreboard.tables import of_models_that_ran, of_sets, scoreboard_tables
 from benchmarks.scoreboard.tasks import GROUPS
 from isbor.experiments import Experiment, Results, Store
 from isbor.experiments.reporting.tables.table import to_markdown
@@ -19,7 +19,7 @@ from isbor.experiments.reporting.tables.table import to_markdown
 __all__ = ["main"]
 
 _NO_SETS = "There are no such sets.\n"
-_NO_RECORDS = "Records of some models are still to be made.\n"
+_NO_RECORDS = "Records of ISBOR() and of another model on all sets are still to be made.\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -37,13 +37,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"# {group.title}\n")
         known = [task for task in group.tasks if task in experiment.tasks]
         part = of_sets(results, known)
-        tables = {} if part is None else scoreboard_tables(part)
-        if part is None or not tables:
+        ran = None if part is None else of_models_that_ran(part)
+        if part is None or ran is None:
             print(_NO_RECORDS if known else _NO_SETS)
             continue
-        for table in tables.values():
+        for table in scoreboard_tables(part).values():
             print(to_markdown(table))
-        for path in draw_ranks(part, given.of / "figures" / group.name):
+        for path in draw_ranks(ran, given.of / "figures" / group.name):
             print(f"{path} is drawn.")
 
 

@@ -1,6 +1,6 @@
 """The tables of the scoreboard: the first model of an experiment beside each other one, and ranks of all.
 
-A table is None where a model has no finished run: a scoreboard without some of its models would mislead.
+Models that have not run on all sets yet are left out, and a note names them.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from isbor.experiments.reporting.tables.quantities import (
 )
 from isbor.experiments.reporting.tables.table import DASH, Entry, Mark, Table, number
 
-__all__ = ["ERRORS", "MEASURES", "of_sets", "scoreboard_tables", "tables_for"]
+__all__ = ["ERRORS", "MEASURES", "of_models_that_ran", "of_sets", "scoreboard_tables", "tables_for"]
 
 ERRORS: Mapping[str, Quantity] = {"MAE": MAE, "average MAE": AVERAGE_MAE, "RPS": RPS, "log loss": LOG_LOSS}
 """What models are compared by, by the heads of columns; less is better."""
@@ -37,7 +37,7 @@ _DIGITS = {"MAE": 3, "average MAE": 3, "RPS": 4, "log loss": 3}
 
 
 def scoreboard_tables(results: Results) -> dict[str, Table]:
-    """Return the tables by name; none where a model has no finished run."""
+    """Return the tables by name, of the models that ran on all sets."""
     made = {name: make(results) for name, make in tables_for().items()}
     return {name: table for name, table in made.items() if table is not None}
 
@@ -45,13 +45,13 @@ def scoreboard_tables(results: Results) -> dict[str, Table]:
 def tables_for() -> dict[str, Callable[[Results], Table | None]]:
     """Return how each table is made from results, by its name."""
     return {
-        "ranks": _when_all_ran(ranks),
-        "outcomes": _when_all_ran(outcomes),
+        "ranks": _of_those_that_ran(ranks),
+        "outcomes": _of_those_that_ran(outcomes),
         **{
-            _NAMES.get(head, head): _when_all_ran(_by_set(head, quantity))
+            _NAMES.get(head, head): _of_those_that_ran(_by_set(head, quantity))
             for head, quantity in MEASURES.items()
         },
-        **{f"{_NAMES[head]}-differences": _when_all_ran(_differences(head)) for head in ERRORS},
+        **{f"{_NAMES[head]}-differences": _of_those_that_ran(_differences(head)) for head in ERRORS},
     }
 
 
@@ -62,6 +62,20 @@ def of_sets(results: Results, tasks: Sequence[Task]) -> Results | None:
         return None
     kept = {place: records for place, records in results.records.items() if place[0] in names}
     return Results(results.experiment.only(tasks=names), kept)
+
+
+def of_models_that_ran(results: Results) -> Results | None:
+    """Return the results of the models that ran on all sets; None without the first and another one."""
+    experiment = results.experiment
+    ran = [
+        model.name
+        for model in experiment.models
+        if all(results.finished(task.name, model.name) for task in experiment.tasks)
+    ]
+    if len(ran) < 2 or ran[0] != experiment.models[0].name:
+        return None
+    kept = {place: records for place, records in results.records.items() if place[1] in ran}
+    return Results(experiment.only(models=ran), kept)
 
 
 def ranks(results: Results) -> Table | None:
@@ -152,21 +166,24 @@ def _differences(head: str) -> Callable[[Results], Table]:
     return make
 
 
-def _when_all_ran(make: Callable[[Results], Table | None]) -> Callable[[Results], Table | None]:
-    """Return the function for results of all models: None for others; it notes how many jobs are missing."""
+def _of_those_that_ran(make: Callable[[Results], Table | None]) -> Callable[[Results], Table | None]:
+    """Return the function for the models that ran on all sets; it notes what is still to be run."""
 
-    def make_or_not(results: Results) -> Table | None:
-        ran = {record.model for record in results.all_records if record.ok}
-        if ran < {model.name for model in results.experiment.models}:
+    def make_of_some(results: Results) -> Table | None:
+        part = of_models_that_ran(results)
+        table = None if part is None else make(part)
+        if part is None or table is None:
             return None
-        table = make(results)
-        missing = results.counts["missing"]
-        if table is None or not missing:
-            return table
-        still = f"{missing:,} of {len(results.experiment.jobs()):,} records are still to be made."
-        return replace(table, notes=(*table.notes, still))
+        notes, missing = list(table.notes), part.counts["missing"]
+        if missing:
+            notes.append(f"{missing:,} of {len(part.experiment.jobs()):,} records are still to be made.")
+        ran = part.experiment.models
+        others = [model.title for model in results.experiment.models if model not in ran]
+        if others:
+            notes.append(f"Still to be run: {', '.join(others)}.")
+        return replace(table, notes=tuple(notes))
 
-    return make_or_not
+    return make_of_some
 
 
 def _on_all_sets(results: Results, first: Model, other: Model, quantity: Quantity) -> list[PairedDifference]:
