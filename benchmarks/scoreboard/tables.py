@@ -1,6 +1,6 @@
 """The tables of the scoreboard: the first model of an experiment beside each other one, and ranks of all.
 
-Models that have not run on all sets yet are left out, and a note names them.
+Models that have not run on all sets yet are left out, and a note names them. Those that failed are not.
 """
 
 from collections import Counter
@@ -70,7 +70,7 @@ def of_models_that_ran(results: Results) -> Results | None:
     ran = [
         model.name
         for model in experiment.models
-        if all(results.finished(task.name, model.name) for task in experiment.tasks)
+        if all(results.records[task.name, model.name] for task in experiment.tasks)
     ]
     if len(ran) < 2 or ran[0] != experiment.models[0].name:
         return None
@@ -177,8 +177,8 @@ def _of_those_that_ran(make: Callable[[Results], Table | None]) -> Callable[[Res
         notes, missing = list(table.notes), part.counts["missing"]
         if missing:
             notes.append(f"{missing:,} of {len(part.experiment.jobs()):,} records are still to be made.")
-        ran = part.experiment.models
-        others = [model.title for model in results.experiment.models if model not in ran]
+        ran = {model.name for model in part.experiment.models}
+        others = [model.title for model in results.experiment.models if model.name not in ran]
         if others:
             notes.append(f"Still to be run: {', '.join(others)}.")
         return replace(table, notes=tuple(notes))

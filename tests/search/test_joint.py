@@ -7,7 +7,9 @@ from scipy.special import ndtr
 
 from isbor import ISBOR
 from isbor._core.parallel import Workers
+from isbor._core.trace import StopReason
 from isbor.metrics import log_loss
+from isbor.search.adaptive import joint
 from isbor.search.adaptive.joint import JointSettings, search_jointly
 from isbor.search.families import mixed
 from isbor.search.recorder import Recorder
@@ -112,3 +114,45 @@ def test_random_defects_do_it_no_harm(seed, monkeypatch):
     X, y, weight = random_problem(seed)
     varying = {"noise": "constant"} if seed % 3 == 0 else {"thresholds": ("constant", "varying")[seed % 2]}
     check_fitted(ISBOR(basis="mixed", n_members=1, **varying, n_jobs=1).fit(X, y, weight), X)
+
+
+@pytest.mark.parametrize(
+    ("rises", "expected"),
+    [
+        # The second round is poor: the third starts from the first, with shorter steps.
+        ([500.0, -80.0, 300.0, -1.0], [(0, 0.03), (1, 0.03), (1, 0.015), (3, 0.015)]),
+        ([500.0, 0.1, 0.2], [(0, 0.03), (1, 0.03), (2, 0.015)]),
+    ],
+)
+def test_the_second_poor_round_is_the_last(monkeypatch, rises, expected):
+    """States are numbers here: the round that found them, with an objective that rises as given."""
+    found, calls = [], []
+
+    class Found:
+        def __init__(self, number, height):
+            self.number, self.height, self.rows, self.model = number, height, None, self
+            self.log_evidence = -1000.0
+
+        def objective(self, size_prior):
+            return self.height
+
+    def after(search, state, added, step_length):
+        calls.append((state.number, step_length))
+        found.append(Found(len(calls), state.height + rises[len(calls) - 1]))
+        return found[-1]
+
+    monkeypatch.setattr(joint._Search, "_after", after)
+    monkeypatch.setattr(joint, "_proposed", lambda *given: None)
+    monkeypatch.setattr(joint.Proposals, "of", lambda *given: None)
+    with Workers(1) as workers:
+        search = joint._Search(np.arange(2), JointSettings(), 1, np.random.default_rng(0), workers, None)
+        best, reason = search.rounds(Found(0, -8000.0), 8)
+    assert calls == expected
+    assert reason is StopReason.CONVERGED
+    assert best.height == max(state.height for state in found)
+
+
+def test_many_rows_have_fewer_and_longer_searches():
+    few, some, many = (mixed._limits(n)["default"] for n in (1500, 20_000, 20_001))
+    assert few.members > some.members > many.members
+    assert few.rounds < some.rounds < many.rounds

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from isbor._core.parallel import Workers
+from isbor._core.parallel import Workers, row_blocks
 from isbor._core.trace import Callback, StopReason
 from isbor._core.types import LabelArray
 from isbor.data.encoding import Missing
@@ -19,12 +19,7 @@ from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer, number
 from isbor.estimators.sparse import SparseClassifier
 from isbor.model.cuts import Varying
-from isbor.prediction.parallel_lines import (
-    ParallelLines,
-    log_gaps,
-    log_probabilities_with_held_gaps,
-    parallel_lines,
-)
+from isbor.prediction.parallel_lines import ParallelLines, parallel_lines
 from isbor.search.families.catalogue import fit_families
 from isbor.search.result import Family, SearchResult
 from isbor.search.selection import Known, Selection, select_families
@@ -114,8 +109,8 @@ class ISBOR(SparseClassifier):
         Largest number of passes (gram) or moves (sequential). A warning is issued if it is reached.
     effort : "fast", "default" or "thorough", default="default"
         How much is tried. "fast" does not compare families (basis="auto" means "mixed") and averages two
-        short searches. "thorough" compares families by complete fits, and averages eight searches, longer
-        ones with more than 1,500 rows. docs/performance.md shows what each costs and gains.
+        short searches. "thorough" compares families by complete fits, and averages more and longer searches
+        with more than 1,500 rows. docs/performance.md shows what each costs and gains.
     max_time : float or None, default=None
         Limit on the time of a fit, in seconds. When it is up, the searches end, and the model is the best so
         far; `stop_reason_` says so. A fit takes at least the time of one pass, even if that is longer. The
@@ -145,9 +140,10 @@ class ISBOR(SparseClassifier):
     basis_ : str
         The basis family, "rbf", "ard", "mixed" or "gp", or an average of families, such as "rbf + mixed".
     selection_ : Selection
-        The families compared and the one selected. It prints as a table. On up to 2,500 rows, held-out labels
-        also choose its `temperature`, a factor of the standard deviations of score and noise; it is 1 unless
-        another value is clearly better.
+        The families compared and the one selected. It prints as a table. Where families are compared by
+        cross-validation (basis="auto", up to 2,500 rows), held-out labels also choose its `temperature`, by
+        which predictions multiply the standard deviations of score and noise; it is 1 unless another value is
+        clearly better.
     feature_relevance_ : ndarray of shape (n_features,)
         Relevance of each feature: the mean squared change of the score if the feature is replaced by that of
         another row, as a share of the sum over all features. Zeros if the score is constant.
@@ -178,7 +174,7 @@ class ISBOR(SparseClassifier):
     trace_ : tuple of Step
         The steps that led to the model: those of the width search that lead to the chosen width, then those
         of the fit. Each run begins with the functions of its starting model; each member of a "mixed" model
-        is one run.
+        is one run. With more than 1,500 rows, it includes rounds that were not better and were given up.
     width_trials_ : tuple of WidthTrial
         Widths tried and the objectives reached; empty if `gamma` is a number or each function has its own
         metric.
@@ -287,6 +283,50 @@ class ISBOR(SparseClassifier):
         self.callback = callback
         self.verbose = verbose
 
+    def parallel_lines(self, X: ArrayLike, y: ArrayLike) -> ParallelLines:
+        """Say what thresholds that vary with the row are worth on labelled rows (a test of parallel lines).
+
+        With constant thresholds, a change of the score moves all cumulative probabilities together. For each
+        inner class, the report says how the gap between its two thresholds varies, and what the mean log
+        probability of the labels loses if this gap is the same for all rows, and all else as fitted.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            At least two rows with the same features as in `fit`. Take rows that the model was not fitted to:
+            labels that it has seen flatter it.
+        y : array-like of shape (n_samples,)
+            Their labels.
+
+        Returns
+        -------
+        report : ParallelLines
+            It prints as a verdict and a table; `are_parallel` is the verdict, `cost` and `standard_error`
+            have a number for each inner class, `total_cost` and `total_standard_error` are of all together.
+
+        Examples
+        --------
+        >>> from isbor import ISBOR
+        >>> from isbor.datasets import make_saddle
+        >>> X, y = make_saddle(300, random_state=0)
+        >>> ISBOR(basis="rbf").fit(X[:200], y[:200]).parallel_lines(X[200:], y[200:])
+        Parallel lines: the thresholds of this model are the same for all rows.
+        """
+        check_is_fitted(self)
+        rows, levels = self._encoding(type(self).__name__, X), rank_labels(y, self.classes_)
+        if len(rows) != len(levels) or len(rows) < 2:
+            raise ValueError(
+                f"X has {len(rows)} rows and y has {len(levels)} labels; two rows or more are needed, with "
+                "a label for each."
+            )
+        places = self._model.threshold_places
+        places = np.arange(len(self._thresholds)) if places is None else places
+        blocks = [
+            (self._model.latent(rows[block]), levels[block])
+            for block in row_blocks(len(rows), self._model.n_functions)
+        ]
+        return parallel_lines(blocks, self._thresholds, places, self.classes_)
+
     def _search(
         self, X: object, y: ArrayLike, sample_weight: ArrayLike | None, callback: Callback | None
     ) -> SearchResult:
@@ -306,46 +346,6 @@ class ISBOR(SparseClassifier):
         self.selection_ = selection
         self.basis_ = selection.basis
         return result
-
-    def parallel_lines(self, X: ArrayLike, y: ArrayLike) -> ParallelLines:
-        """Say what thresholds that vary with the row are worth on labelled rows (a test of parallel lines).
-
-        With constant thresholds, a change of the score moves all cumulative probabilities together. For each
-        inner class, the report has the room that rows give it between its two thresholds, and what the mean
-        log probability of the labels loses if this room is the same for all rows, and all else as fitted.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Rows with the same features as in `fit`. Take rows that the model was not fitted to: labels that
-            it has seen flatter it.
-        y : array-like of shape (n_samples,)
-            Their labels.
-
-        Returns
-        -------
-        report : ParallelLines
-            It prints as a verdict and a table; `hold` is the verdict, `cost` and `standard_error` have a
-            number for each inner class, `total_cost` and `total_standard_error` are of all together.
-
-        Examples
-        --------
-        >>> from isbor import ISBOR
-        >>> from isbor.datasets import make_saddle
-        >>> X, y = make_saddle(300, random_state=0)
-        >>> ISBOR(basis="rbf").fit(X[:200], y[:200]).parallel_lines(X[200:], y[200:])
-        Parallel lines: the thresholds of this model are the same for all rows.
-        """
-        check_is_fitted(self)
-        thresholds, levels = self._thresholds, rank_labels(y, self.classes_)
-        gaps = self._map_rows(X, lambda latent: log_gaps(latent, thresholds))
-        if len(gaps) != len(levels):
-            raise ValueError(
-                f"X has {len(gaps)} rows and y has {len(levels)} labels; one label for each row."
-            )
-        mean = gaps.mean(axis=0)
-        log_p = self._map_rows(X, lambda latent: log_probabilities_with_held_gaps(latent, thresholds, mean))
-        return parallel_lines(self.classes_, levels, gaps, log_p)
 
     def _check_combination(self) -> None:
         """Raise ValueError if a parameter would have no effect because of another."""

@@ -17,7 +17,12 @@ __all__ = ["LatentClassifier", "thresholds_of_all_levels"]
 
 
 def thresholds_of_all_levels(
-    training: TrainingSet, model: LatentModel, thresholds: FloatArray, workers: Workers
+    training: TrainingSet,
+    model: LatentModel,
+    thresholds: FloatArray,
+    workers: Workers,
+    *,
+    noise_scale: float = 1.0,
 ) -> FloatArray:
     """Return thresholds between all classes, including those without training rows."""
     n_levels = len(training.classes)
@@ -32,6 +37,7 @@ def thresholds_of_all_levels(
         training.observed,
         n_levels,
         total_weight=training.rows.total_weight,
+        noise_scale=noise_scale,
         responses=map_latent(model, training.X[training.weight > 0], mean_and_scale, workers),
     )
 

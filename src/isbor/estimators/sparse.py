@@ -84,7 +84,9 @@ class SparseClassifier(LatentClassifier):
         """Set the fitted attributes."""
         model, rows = result.model, training.rows
         n_levels = len(training.classes)
-        thresholds = thresholds_of_all_levels(training, model, model.thresholds, workers)
+        thresholds = thresholds_of_all_levels(
+            training, model, model.thresholds, workers, noise_scale=model.temperature
+        )
         if len(training.observed) < n_levels:
             model = replace(model, threshold_places=places_of_thresholds(training.observed, n_levels))
         centre, variance = model.latent_moments(rows, workers)
@@ -92,7 +94,7 @@ class SparseClassifier(LatentClassifier):
         unit = float(np.sqrt(variance)) if variance > _ROUNDING * (1.0 + centre**2) else 1.0
         self._model, self._thresholds, self._centre, self._unit = model, thresholds, centre, unit
         self.thresholds_ = (thresholds - centre) / unit
-        self.sigma_ = 1.0 / unit
+        self.sigma_ = model.temperature / unit
         self.dual_coef_ = model.coef / unit
         self.intercept_ = (model.intercept - centre) / unit
         self.alpha_ = model.alpha * unit**2

@@ -113,16 +113,15 @@ def find_mode(
     """
     m = len(alpha)
     newton = new_search(alpha, weights, thresholds)
-    n_steps, is_far = 0, expand_roughly_at is not None
+    n_steps, expand_there = 0, expand_roughly_at or expand_at
     while True:
         point = newton.trial.copy()
-        expand_there = expand_roughly_at if is_far and expand_roughly_at is not None else expand_at
         trial = expand_there(point[:m], point[m:])
         verdict = judge(newton, trial.log_likelihood)
         if verdict == TOO_LONG:
             continue
         if verdict == ACCEPTED:
-            here, is_rough = trial, is_far
+            here, is_rough = trial, expand_there is not expand_at
         is_over = verdict == HOPELESS or n_steps == max_steps
         if not is_over:
             beta = here.threshold_precision
@@ -132,7 +131,8 @@ def find_mode(
             is_over = status == DONE
         if is_over:
             return Mode(alpha, expand_at(here.weights, here.thresholds) if is_rough else here)
-        is_far = is_far and newton.numbers[1] > NEAR
+        if newton.numbers[1] <= NEAR:  # the Newton decrement
+            expand_there = expand_at
         n_steps += 1
 
 
@@ -159,11 +159,11 @@ def find_mode_at_rows(
     blocks = row_blocks(len(rows), m)
     if len(blocks) > 1:
 
-        def expand_at(w: FloatArray, b: FloatArray, single: bool = False) -> Expansion:
-            here = expand(rows, columns, w, b, workers, shape, single=single)
+        def expand_at(w: FloatArray, b: FloatArray, roughly: bool = False) -> Expansion:
+            here = expand(rows, columns, w, b, workers, shape, single=roughly)
             return replace(here, held_precision=held_precision)
 
-        roughly = partial(expand_at, single=True) if single else None
+        roughly = partial(expand_at, roughly=True) if single else None
         return find_mode(expand_at, alpha, weights, thresholds, tol=tol, expand_roughly_at=roughly)
 
     workers.check()

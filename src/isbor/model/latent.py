@@ -46,10 +46,12 @@ class Latent:
         The models of an average remain as far apart as they are.
         """
         parts = tuple(part.tempered(temperature) for part in self.parts)
-        within = sum(share * part.variance for share, part in zip(self.shares, self.parts, strict=True))
+        within = self.variance
+        if self.parts:
+            within = np.average([part.variance for part in self.parts], axis=0, weights=self.shares)
         return replace(
             self,
-            variance=self.variance + (temperature**2 - 1.0) * (within if parts else self.variance),
+            variance=self.variance + (temperature**2 - 1.0) * within,
             noise_variance=temperature**2 * self.noise_variance,
             parts=parts,
         )

@@ -15,23 +15,30 @@ def insert_empty_levels(
     *,
     total_weight: float,
     responses: FloatArray,
+    noise_scale: float = 1.0,
 ) -> FloatArray:
     """Return thresholds for all levels, including those without training rows.
 
     `thresholds` separate the observed levels. An empty level gets probability p = 1/(total_weight + n_levels)
     where it is most likely. Between two observed levels, this is at the threshold that it splits. At an end,
     it is at the training row nearest to it; `responses`, (n, 2), are the means and standard deviations of the
-    latent responses of the training rows. All empty levels together get at most a quarter.
+    latent responses of the training rows, and `noise_scale` is the standard deviation of the noise. All empty
+    levels together get at most a quarter.
     """
     # At least 1e-9, so that the thresholds differ in floating point.
     p = min(max(1.0 / (total_weight + n_levels), 1e-9), 0.25 / n_levels)
     mean, scale = responses.T
     below, above = int(observed[0]), n_levels - 1 - int(observed[-1])
-    pieces = [[min(np.min(mean + z * scale), thresholds[0] + z)] for z in ndtri(p * np.arange(1, below + 1))]
+    pieces = [
+        [min(np.min(mean + z * scale), thresholds[0] + noise_scale * z)]
+        for z in ndtri(p * np.arange(1, below + 1))
+    ]
     for threshold, empty in zip(thresholds, np.diff(observed) - 1, strict=True):
-        pieces.append(threshold + ndtri(0.5 + p * (np.arange(empty + 1) - 0.5 * empty)))
+        z = ndtri(0.5 + p * (np.arange(empty + 1) - 0.5 * empty))
+        pieces.append(threshold + noise_scale * z)
     pieces += [
-        [max(np.max(mean - z * scale), thresholds[-1] - z)] for z in ndtri(p * np.arange(above, 0, -1))
+        [max(np.max(mean - z * scale), thresholds[-1] - noise_scale * z)]
+        for z in ndtri(p * np.arange(above, 0, -1))
     ]
     return np.concatenate(pieces)
 

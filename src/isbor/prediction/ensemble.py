@@ -2,7 +2,8 @@ r"""Averages of sparse models, with which the sparse estimators predict.
 
 Class probabilities are averages of those of the models. The average of their scores is again a sum of basis
 functions: this is the score that is reported. Its variance is the mean variance of the models plus the
-variance between them; its noise variance is the mean of theirs.
+variance between them; its noise variance is the mean of theirs. A temperature may then multiply the standard
+deviations of the models (`isbor.prediction.probabilities`).
 
 Models are averaged over searches and over basis families. The scale of a latent score is arbitrary: its unit
 is the noise, and one model may leave twice as much to the noise as another that orders the rows in the same

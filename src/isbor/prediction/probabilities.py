@@ -17,8 +17,8 @@ probability 1/(n + 2). So the model assumes that this share of labels, the lapse
 
 **Temperature.** An average of models can be less sure than the labels justify: where there is hardly any
 noise, each of them leaves some of its errors to the noise, but they make different errors. Held-out labels
-tell (`isbor.search.temperature`). With temperature T, the standard deviation of the response is that of the
-model times T; medians of single models stay as they are.
+tell (`isbor.search.temperature`). With temperature T, the standard deviations of the score and of the noise
+of each model are multiplied by T; their means stay as they are.
 """
 
 from collections.abc import Sequence
@@ -61,17 +61,9 @@ def class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArray:
 
 def log_class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArray:
     """Return ln P(y = k), accurate far into the tails, shape (n, r)."""
-    if latent.parts:
-        return _log_mixture([log_class_probabilities(part, thresholds) for part in latent.parts], latent)
-    edge, scale = latent.edges(thresholds).T, latent.response_scale
-    log_p: FloatArray = np.stack(
-        [
-            ordinal_probit(latent.mean, low, high, scale=scale).log_p
-            for low, high in zip(edge[:-1], edge[1:], strict=True)
-        ],
-        axis=1,
-    )
-    return _log_with_lapses(log_p, latent.lapse, log_p.shape[1])
+    n, n_levels = len(latent.mean), len(thresholds) + 1
+    of_levels = [log_label_probabilities(latent, thresholds, np.full(n, k)) for k in range(n_levels)]
+    return np.stack(of_levels, axis=1)
 
 
 def log_label_probabilities(latent: Latent, thresholds: FloatArray, y: IntArray) -> FloatArray:
@@ -81,7 +73,9 @@ def log_label_probabilities(latent: Latent, thresholds: FloatArray, y: IntArray)
     edge = np.broadcast_to(latent.edges(thresholds), (len(y), len(thresholds) + 2))
     row = np.arange(len(y))
     log_p = ordinal_probit(latent.mean, edge[row, y], edge[row, y + 1], scale=latent.response_scale).log_p
-    return _log_with_lapses(log_p, latent.lapse, len(thresholds) + 1)
+    if latent.lapse > 0.0:
+        log_p = np.logaddexp(log_p + np.log1p(-latent.lapse), np.log(latent.lapse / (len(thresholds) + 1)))
+    return log_p
 
 
 def normal_scores(latent: Latent, thresholds: FloatArray) -> FloatArray:
@@ -138,12 +132,6 @@ def credible_intervals(
 def _with_lapses(probabilities: FloatArray, lapse: float) -> FloatArray:
     mixed: FloatArray = (1.0 - lapse) * probabilities + lapse / probabilities.shape[1]
     return mixed
-
-
-def _log_with_lapses(log_p: FloatArray, lapse: float, n_levels: int) -> FloatArray:
-    if lapse > 0.0:
-        log_p = np.logaddexp(log_p + np.log1p(-lapse), np.log(lapse / n_levels))
-    return log_p
 
 
 def _distance_quantile(centre: FloatArray, spread: FloatArray, share: float) -> FloatArray:

@@ -28,6 +28,10 @@ class Temperature:
     standard_error: float = 0.0  # of the gain
 
     def __str__(self) -> str:
+        if self.value == 1.0:
+            return (
+                "Predictions are as sure as the model is: on held-out rows, nothing else is clearly better."
+            )
         surer = "surer" if self.value < 1.0 else "less sure"
         return (
             f"Predictions are {surer} (temperature {self.value:.2f}): on held-out rows, this raises "

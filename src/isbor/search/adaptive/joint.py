@@ -4,12 +4,12 @@ One round is
 
     fill up with the best of many proposals → train all functions jointly → delete functions → fit the shape
 
-A round starts from the functions that the last one kept and exchanges the rest. Training does not select, and
-selection does not move functions, so each is cheap: a round costs about as much as a few passes over the
-rows. The penalty of the size prior is applied in full at the end of each round, because functions that are
-not worth it take the places of better ones. What a function is worth to noise and gaps (the shape of the
-response) counts as well. Rounds are repeated until two have raised the objective by little. At last, the
-functions that remain are trained once more, with short steps.
+A round starts from the functions that the best one so far kept and exchanges the rest. Training does not
+select, and selection does not move functions, so each is cheap: a round costs about as much as a few passes
+over the rows. The penalty of the size prior is applied in full at the end of each round, because functions
+that are not worth it take the places of better ones. What a function is worth to noise and gaps (the shape of
+the response) counts as well. Rounds are repeated until two were poor: they raised the objective by little. At
+last, the functions that remain are trained once more, with short steps.
 
 If rows are many, this happens on a stratified sample at first, where a round is cheap. Then the model is
 refitted to more rows, for which more functions pay, and the search goes on there for a few rounds; at last,
@@ -70,7 +70,7 @@ class JointSettings:
     enough_steps: int = 300
     max_steps: int = 3000
     step_length: float = 0.03
-    # A poor round raises the objective by less than this share of it, or this many nats.
+    # A poor round raises the objective by less than this share of the log evidence, or than this many nats.
     round_rtol: float = 2e-3
     round_atol: float = 5.0
     tol: float = 0.1  # nats; moves that gain less are not made
@@ -149,13 +149,13 @@ class _Search:
         for _ in range(max_rounds):
             try:
                 added = _proposed(best, proposals, settings, self.workers)
-                state = self._after(best, added, step_length)
+                found = self._after(best, added, step_length)
             except UnresolvedError:  # some functions are collinear
                 if not len(best.model):
                     raise
                 return best, StopReason.CONVERGED
-            rise = state.objective(settings.size_prior) - best.objective(settings.size_prior)
-            best = self._better(best, state)
+            rise = found.objective(settings.size_prior) - best.objective(settings.size_prior)
+            best = self._better(best, found)
             enough = max(settings.round_rtol * abs(best.model.log_evidence), settings.round_atol)
             if rise < enough:
                 n_poor += 1

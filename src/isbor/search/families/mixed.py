@@ -72,7 +72,7 @@ def fit_mixed(
     """Fit several models by separate searches and average them; `simplest` is ignored."""
     rows, preparation = prepare(training.rows, training.scaling, ~training.encoding.categorical)
     jointly = len(rows) > _JOINT_ROWS
-    limits = (_MANY if len(rows) > _MANY_ROWS else _SOME if jointly else _FEW)[settings.effort]
+    limits = _limits(len(rows))[settings.effort]
     automatic = settings.has_automatic_size
     n_members = settings.n_members
     if n_members is None:
@@ -96,6 +96,12 @@ def fit_mixed(
         n_passes=sum(recorder.passes for recorder in searches.recorders),
         stop_reason=StopReason.of_all(member.reason for member in found),
     )
+
+
+def _limits(n_rows: int) -> dict[Effort, _Limits]:
+    if n_rows > _MANY_ROWS:
+        return _MANY
+    return _SOME if n_rows > _JOINT_ROWS else _FEW
 
 
 @dataclass(frozen=True, slots=True)
