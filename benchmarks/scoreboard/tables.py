@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from isbor.experiments import Model, Results, Task
 from isbor.experiments.reporting.paired import PairedDifference
 from isbor.experiments.reporting.significance import Friedman, Outcome
@@ -45,6 +47,7 @@ def scoreboard_tables(results: Results) -> dict[str, Table]:
 def tables_for() -> dict[str, Callable[[Results], Table | None]]:
     """Return how each table is made from results, by its name."""
     return {
+        "summary": _of_those_that_ran(summary),
         "ranks": _of_those_that_ran(ranks),
         "outcomes": _of_those_that_ran(outcomes),
         **{
@@ -99,19 +102,34 @@ def ranks(results: Results) -> Table | None:
     return Table("Mean ranks", ("", *known), rows, notes)
 
 
+def summary(results: Results) -> Table | None:
+    """Return mean ranks by three errors, and how often the first model wins by log loss, in one table."""
+    heads = ("MAE", "RPS", "log loss")
+    tests = [friedman_of(results, ERRORS[head]) for head in heads]
+    known = [test for test in tests if test is not None]
+    if len(known) < len(heads):
+        return None
+    ranks_of = [dict(zip(test.models, test.mean_ranks, strict=True)) for test in known]
+    first = results.experiment.models[0]
+    rows = []
+    for model in sorted(results.experiment.models, key=lambda model: ranks_of[-1].get(model.name, np.inf)):
+        found = [] if model is first else _on_all_sets(results, first, model, LOG_LOSS)
+        of_ranks = (_rank(of.get(model.name), min(of.values())) for of in ranks_of)
+        rows.append((Entry(model.title), *of_ranks, Entry(_counted(found))))
+    note = (
+        f"Mean ranks on {known[0].n_tasks} sets, 1 is best. Wins/draws/losses of {first.title} by log loss, one "
+        "for each set; a draw is within one corrected standard error."
+    )
+    header = ("", *(f"rank by {head}" for head in heads), "wins/draws/losses")
+    return Table("Mean ranks and outcomes", header, tuple(rows), (note,))
+
+
 def outcomes(results: Results) -> Table | None:
     """Return how often the first model wins, draws and loses against each other, by each error."""
     first, *others = results.experiment.models
     rows = []
     for other in others:
-        counts = [
-            Counter(found.beyond(_ONE_ERROR) for found in _on_all_sets(results, first, other, quantity))
-            for quantity in ERRORS.values()
-        ]
-        entries = [
-            "/".join(str(count[outcome]) for outcome in ("win", "draw", "loss")) if count else DASH
-            for count in counts
-        ]
+        entries = [_counted(_on_all_sets(results, first, other, quantity)) for quantity in ERRORS.values()]
         rows.append((Entry(other.title), *map(Entry, entries)))
     note = (
         f"Wins/draws/losses of {first.title}, one for each set. A draw is within one standard error, "
@@ -189,6 +207,12 @@ def _of_those_that_ran(make: Callable[[Results], Table | None]) -> Callable[[Res
 def _on_all_sets(results: Results, first: Model, other: Model, quantity: Quantity) -> list[PairedDifference]:
     found = (paired(results, task, first, other, quantity) for task in results.experiment.tasks)
     return [difference for difference in found if difference is not None]
+
+
+def _counted(found: Sequence[PairedDifference]) -> str:
+    """Return the numbers of wins, draws and losses."""
+    count = Counter(difference.beyond(_ONE_ERROR) for difference in found)
+    return "/".join(str(count[outcome]) for outcome in ("win", "draw", "loss")) if count else DASH
 
 
 def _rank(rank: float | None, best: float) -> Entry:

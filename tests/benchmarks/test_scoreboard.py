@@ -89,6 +89,13 @@ def cells(table):
     return {row[0].text: [entry.text for entry in row[1:]] for row in table.rows}
 
 
+def test_the_summary_has_ranks_and_outcomes_by_log_loss():
+    """Log loss is 1 - MAE here: B is best on task 1, A on task 2."""
+    errors = {place: of_place for place, of_place in MAE.items() if place[1] != "c"}
+    table = tables.scoreboard_tables(found(errors))["summary"]
+    assert cells(table) == {"A": ["1.5", "1.5", "1.5", "–"], "B": ["1.5", "1.5", "1.5", "0/1/1"]}
+
+
 def test_outcomes_by_one_corrected_standard_error():
     """On task 1, A less B: mean -0.1, variance 0.01, error √((1/3 + 50/100) 0.01) = 0.0913.
 
