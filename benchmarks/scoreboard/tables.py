@@ -117,8 +117,8 @@ def summary(results: Results) -> Table | None:
         of_ranks = (_rank(of.get(model.name), min(of.values())) for of in ranks_of)
         rows.append((Entry(model.title), *of_ranks, Entry(_counted(found))))
     note = (
-        f"Mean ranks on {known[0].n_tasks} sets, 1 is best. Wins/draws/losses of {first.title} by log loss, one "
-        "for each set; a draw is within one corrected standard error."
+        f"Mean ranks on {known[0].n_tasks} sets, 1 is best. Wins/draws/losses of {first.title} by log loss; "
+        "a draw is within one corrected standard error."
     )
     header = ("", *(f"rank by {head}" for head in heads), "wins/draws/losses")
     return Table("Mean ranks and outcomes", header, tuple(rows), (note,))
