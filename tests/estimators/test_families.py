@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from isbor import ISBOR
 from isbor.metrics import log_loss, mean_absolute_error
+from isbor.model.latent import Latent
 from isbor.search import selection
 from isbor.search.selection import FamilyTrial, Known, Selection
 from isbor.search.validation import Validation
@@ -132,7 +133,9 @@ def test_a_gaussian_process_has_to_be_clearly_better():
     common = rng.normal(-1.0, 0.3, 300)
 
     def scores(gain, noise):
-        return [Validation(common + gain + noise * rng.normal(size=300), np.ones(300), 5)]
+        latent = Latent(np.zeros(300), np.zeros(300), np.ones(300))
+        log_p = common + gain + noise * rng.normal(size=300)
+        return [Validation(latent, np.zeros(1), np.zeros(300, dtype=int), np.ones(300), 5, log_p)]
 
     found = {("rbf",): scores(-0.1, 0.01), ("mixed",): scores(0.0, 0.01), ("gp",): scores(0.0, 2.0)}
     assert selection._select(found, folded=True).families == ("mixed",)

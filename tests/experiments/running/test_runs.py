@@ -97,7 +97,7 @@ def test_a_job_that_exceeds_a_limit_ends_with_all_that_it_started_and_the_others
     records = run_all(greedy, tmp_path, n_jobs=2)
     assert records["greedy"].status == "failed"
     assert records["greedy"].reason == "More than 0.4 GB of memory needed."
-    assert 400 < records["greedy"].peak_memory < 600
+    assert 400 <= records["greedy"].peak_memory < 600  # rounded
     assert records["majority"].ok
 
 
