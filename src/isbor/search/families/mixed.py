@@ -99,6 +99,7 @@ def fit_mixed(
 
 
 def _limits(n_rows: int) -> dict[Effort, _Limits]:
+    """Return the limits for as many rows, by effort."""
     if n_rows > _MANY_ROWS:
         return _MANY
     return _SOME if n_rows > _JOINT_ROWS else _FEW
