@@ -2,9 +2,10 @@
 
 A fit must not depend on the order of its rows, and a row of weight 2 must count as two equal rows. So rows
 are first brought into a canonical form. Equal (x, y) rows are merged and their weights added. The rows are
-then sorted by a hash of their values, an order that looks random but depends only on the set of rows. Finally
-the classes are interleaved in proportion, so that **every prefix is a stratified random sample**: to sample
-candidates or rows means to take the first ones.
+then sorted by a hash of their values, an order that looks random but depends only on the set of rows, and
+hardly on their last digits or on the order of the columns (`isbor.data.order`). Finally the classes are
+interleaved in proportion, so that **every prefix is a stratified random sample**: to sample candidates or
+rows means to take the first ones.
 
 Features are standardised by the weighted mean and standard deviation of the rows; a constant feature gets
 factor zero. The columns of a categorical feature share one factor, such that the mean squared distance
@@ -19,6 +20,7 @@ import numpy as np
 
 from isbor._core.types import BoolArray, FloatArray, IntArray
 from isbor.data.folds import rank_in_class
+from isbor.data.order import column_order, exact_keys, grid_keys
 
 __all__ = ["Scaling", "TrainingRows", "canonical_rows"]
 
@@ -29,18 +31,19 @@ _TINY = 2.0**-900
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """x → (x - mean) · lift · factor, column by column."""
+    """x → (x - mean) · lift · factor, column by column; and the order in which columns are drawn."""
 
     mean: FloatArray  # (d,)
     lift: FloatArray  # (d,), 1; for a column of tiny numbers, perhaps subnormal, a large power of two
     factor: FloatArray  # (d,), one over the standard deviation of lift · x; 0 for a constant feature
     varying: BoolArray  # (d,) whether the column is not constant in training
+    order: IntArray  # (d,) the columns in an order that does not depend on where they stand in the table
 
     @classmethod
     def identity(cls, n_columns: int) -> "Scaling":
         """Return the scaling that does nothing."""
         ones = np.ones(n_columns)
-        return cls(np.zeros(n_columns), ones, ones, ones.astype(np.bool_))
+        return cls(np.zeros(n_columns), ones, ones, ones.astype(np.bool_), np.arange(n_columns))
 
     @property
     def spread(self) -> FloatArray:
@@ -126,7 +129,13 @@ class TrainingRows:
 
 
 def canonical_rows(
-    X: FloatArray, y: IntArray, weight: FloatArray, *, seed: int = 0, group: IntArray | None = None
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    *,
+    seed: int = 0,
+    feature: IntArray | None = None,
+    group: IntArray | None = None,
 ) -> tuple[TrainingRows, Scaling]:
     """Drop rows of weight zero, merge equal rows, and order and scale them.
 
@@ -136,13 +145,16 @@ def canonical_rows(
     y : (n,) labels 0 … r-1
     weight : (n,) nonnegative
     seed : selects one of the pseudo-random orders
+    feature : (d,) the feature of each column; None if each is one
     group : (d,) columns with the same number ≥ 0 belong to one categorical feature; -1 for others
     """
     kept = np.flatnonzero(weight > 0)
     if len(kept) < len(weight):
-        rows, scaling = canonical_rows(X[kept], y[kept], weight[kept], seed=seed, group=group)
+        rows, scaling = canonical_rows(
+            X[kept], y[kept], weight[kept], seed=seed, feature=feature, group=group
+        )
         return replace(rows, source=kept[rows.source]), scaling
-    key = _hash_rows(X, y, seed)
+    key = exact_keys(X, y, seed)
     # Equal rows are sorted by weight, so that the sum of weights does not depend on the input order.
     order = np.lexsort((weight, key))
     # Equal rows have equal keys, but not vice versa: rows with equal keys are compared.
@@ -153,28 +165,13 @@ def canonical_rows(
     merged = np.add.reduceat(weight[order], first)
     source = np.minimum.reduceat(order, first)
 
-    interleaved = _interleave(y[source])
-    source, merged = source[interleaved], merged[interleaved]
-    X = X[source]
-    scaling = _standardise(X, merged, group)
-    return TrainingRows(X, y[source], merged, source), scaling
-
-
-def _hash_rows(X: FloatArray, y: IntArray, seed: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """Return a 64-bit hash of each row (x, y); integer arithmetic wraps around."""
-    key = y.astype(np.uint64) + np.uint64(seed)
-    for column in X.T:
-        if column.min() == column.max():
-            continue  # a constant feature must not change the order
-        # Adding 0.0 turns -0.0 into 0.0: they are equal but differ in bits.
-        key += (column + 0.0).view(np.uint64)
-        key += np.uint64(0x9E3779B97F4A7C15)
-        # The finaliser of the generator splitmix64.
-        for shift, multiplier in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            key ^= key >> np.uint64(shift)
-            key *= np.uint64(multiplier)
-        key ^= key >> np.uint64(31)
-    return key
+    X, y = X[source], y[source]
+    columns = column_order(X, y, np.arange(X.shape[1]) if feature is None else feature)
+    order = np.argsort(grid_keys(X, y, seed, columns), kind="stable")
+    order = order[_interleave(y[order])]
+    X, y, source, merged = X[order], y[order], source[order], merged[order]
+    scaling = _standardise(X, merged, columns, group)
+    return TrainingRows(X, y, merged, source), scaling
 
 
 def _interleave(y: IntArray) -> IntArray:
@@ -189,7 +186,7 @@ def _columns(X: FloatArray) -> Iterator[FloatArray]:
     return (np.ascontiguousarray(column) for column in X.T)
 
 
-def _standardise(X: FloatArray, weight: FloatArray, group: IntArray | None) -> Scaling:
+def _standardise(X: FloatArray, weight: FloatArray, order: IntArray, group: IntArray | None) -> Scaling:
     """Standardise the rows in place; works for values near the limits of floating point."""
     share = weight / weight.sum()
     low, high = X.min(axis=0), X.max(axis=0)
@@ -220,4 +217,4 @@ def _standardise(X: FloatArray, weight: FloatArray, group: IntArray | None) -> S
         for number in np.unique(group[(group >= 0) & varying]):
             own = group == number
             factor[own & ~varying] = factor[own & varying][0]
-    return Scaling(mean, lift, factor, varying)
+    return Scaling(mean, lift, factor, varying, order)

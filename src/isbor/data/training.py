@@ -96,7 +96,9 @@ def read_training(
         rows, scaling = _rows_of_kernel_matrix(matrix, ranks, weight)
     else:
         group = np.where(encoding.categorical, encoding.feature, -1)
-        rows, scaling = canonical_rows(matrix, ranks, weight, seed=seed, group=group)
+        rows, scaling = canonical_rows(
+            matrix, ranks, weight, seed=seed, feature=encoding.feature, group=group
+        )
     return TrainingSet(encoding, labels.classes, observed, matrix, weight, rows, scaling, seed)
 
 
