@@ -1,7 +1,12 @@
 import pytest
+from hypothesis import settings
 
 from isbor.search.compilation import ensure_compiled
 from tests.problems import noisy_rows
+
+# No deadlines: the machine may be busy, and the first example of a process may wait for compiled code.
+settings.register_profile("isbor", deadline=None)
+settings.load_profile("isbor")
 
 
 def pytest_configure(config):
