@@ -103,6 +103,7 @@ def find_faults(model: ISBOR, X: FloatArray) -> tuple[str, ...]:
         "log probabilities": model.predict_log_proba(X),
         "margins": model.decision_function(X),
         "scores": np.stack(model.latent(X, return_std=True)),
+        "bands": np.stack(model.predict_proba_interval(X)),
     }
     laws = {
         "probabilities do not sum to one": np.allclose(proba.sum(axis=1), 1.0, rtol=0.0, atol=1e-9),

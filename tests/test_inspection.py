@@ -113,8 +113,8 @@ def test_a_steep_step_that_is_not_high_matters_little():
 
 def test_a_binary_column_is_the_same_feature_as_numbers_and_as_a_category():
     rng = np.random.default_rng(0)
-    x, flag = rng.normal(size=120), rng.random(120) < 0.3
-    y = np.digitize(x + 1.5 * flag + 0.3 * rng.normal(size=120), [-0.5, 0.5, 1.0])
+    x, flag = rng.normal(size=600), rng.random(600) < 0.3
+    y = np.digitize(x + 1.5 * flag + 0.3 * rng.normal(size=600), [-0.5, 0.5, 1.0])
     found = [
         ISBOR(gamma=0.2).fit(pd.DataFrame({"x": x, "flag": column}), y).feature_relevance_
         for column in (flag, flag.astype(int))

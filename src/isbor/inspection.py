@@ -17,8 +17,6 @@ The argument of a basis function is a sum with one term for each feature. Replac
 term; functions that do not use the feature do not change.
 """
 
-from itertools import pairwise
-
 import numpy as np
 
 from isbor._core.parallel import Workers, row_blocks
@@ -44,11 +42,11 @@ def feature_relevance(
 ) -> FloatArray:
     """Return the relevance of each feature, (n_features,); all zero if the score is constant.
 
-    `rows` are scaled. `feature` is the feature of each of their columns, in ascending order.
+    `rows` are scaled. `feature` is the feature of each of their columns.
     """
     functions, weights = model.functions, model.coef
-    ends = np.searchsorted(feature[model.preparation.source], np.arange(n_features + 1))
-    columns = [slice(start, stop) for start, stop in pairwise(ends)]
+    of_feature = feature[model.preparation.source]
+    columns = [np.flatnonzero(of_feature == number) for number in range(n_features)]
     values_per_pair = sum(int(functions.metric[:, own].any(axis=1).sum()) for own in columns)
     n_pairs = min(max(_MAX_VALUES // max(values_per_pair, 1), _MIN_PAIRS), _MAX_PAIRS)
     sample = rows.head(min(_MAX_ROWS, n_pairs))
@@ -63,12 +61,12 @@ def feature_relevance(
     argument = coefficients @ powers
     height = weights[:, None] * bumps_and_ramps(argument.copy(), functions.ramp)
 
-    def effect(own: slice) -> float:
+    def effect(own: IntArray) -> float:
         """Return the total effect of a feature, given its columns."""
         used = np.flatnonzero(functions.metric[:, own].any(axis=1))
         if not (used.size and varying[own].any()):
             return 0.0
-        part = curvature[used, own] @ squares[own] + slope[used, own] @ plain[own]
+        part = curvature[np.ix_(used, own)] @ squares[own] + slope[np.ix_(used, own)] @ plain[own]
         rest = argument[used] - part
         before = height[used].sum(axis=0)
         total = 0.0

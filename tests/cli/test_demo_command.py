@@ -41,7 +41,7 @@ def assert_user_error(result, message):
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     directory = tmp_path_factory.mktemp("demo")
-    return directory, run("demo", *SMALL, cwd=directory)
+    return directory, run("demo", "--test", "400", cwd=directory)
 
 
 # --- demo -------------------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ def test_demo_prints_errors_in_the_order_that_a_saddle_must_give(demo):
     assert 0 <= truth < 0.05
     assert abs(ours - truth) < 0.05
     assert ours < trees < linear < 2
-    assert 0 < int(re.search(r"needs (\d+) relevance vectors for 400 training", result.stdout)[1]) < 40
+    assert 0 < int(re.search(r"needs (\d+) relevance vectors for 10,000 training", result.stdout)[1]) < 40
     assert "\x1b" not in result.stdout
     assert max(len(line) for line in result.stdout.splitlines() if str(directory) not in line) <= 80
 

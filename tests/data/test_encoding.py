@@ -287,7 +287,7 @@ def as_polars(columns):
     return pl.DataFrame(columns, schema={"number": pl.Float64, "text": pl.String, "flag": pl.Boolean})
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(tables_and_orders())
 def test_rows_permute_and_stand_alone_and_libraries_agree(case):
     columns, order, n = case

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from isbor.data.rows import canonical_rows
 from isbor.data.warps import Warp, prepare
@@ -59,7 +59,7 @@ def prepared():
 
 def test_numbers_get_a_second_column_and_constants_none(prepared):
     X, rows, wide, preparation = prepared
-    assert preparation.source.tolist() == [0, 0, 1, 3, 3]
+    assert sorted(preparation.source.tolist()) == [0, 0, 1, 3, 3]
     assert_allclose(preparation(X[rows.source]), wide.X)
 
 
@@ -67,7 +67,27 @@ def test_centres_return_to_the_units_of_the_table(prepared):
     X, rows, wide, preparation = prepared
     every = np.ones(wide.X.shape, dtype=bool)
     assert_allclose(preparation.centres(wide.X, every), X[rows.source], rtol=1e-9, atol=1e-9)
-    warped_only = np.broadcast_to([False, True, False, False, False], wide.X.shape)
+    warps = [j if warp else -1 for j, warp in zip(preparation.source, preparation.warps, strict=True)]
+    warped_only = np.broadcast_to(np.equal(warps, 0), wide.X.shape)
     centres = preparation.centres(wide.X, warped_only)
     assert_allclose(centres[:, 0], X[rows.source, 0], rtol=1e-9)
     assert_allclose(centres[:, 3], X[:, 3].mean())
+
+
+def test_columns_of_two_values_are_put_in_order_as_well():
+    """No column is left out and none is warped; still, they are not in the order of the table."""
+    X = (np.random.default_rng(0).random((60, 5)) < [0.5, 0.2, 0.7, 0.4, 0.6]).astype(float)
+    rows, scaling = canonical_rows(X, (X[:, 1] > 0).astype(int), np.ones(60))
+    wide, preparation = prepare(rows, scaling, np.ones(5, dtype=bool))
+    assert preparation.source.tolist() != list(range(5))
+    assert_array_equal(wide.X, rows.X[:, preparation.source])
+
+
+def test_slopes_of_a_warp_are_its_derivatives():
+    column = np.sort(np.random.default_rng(0).exponential(size=300))
+    warp = Warp.learn(column, np.ones(300))
+    middle, h = 0.5 * (warp.knots[:-1] + warp.knots[1:]), 1e-7
+    assert_allclose(warp.slope(middle), (warp(middle + h) - warp(middle - h)) / (2 * h), rtol=1e-5)
+    assert_array_equal(warp.slope(np.array([-1.0, 1e3])), 0.0)
+    steep = Warp.learn(np.array([-1.0, 0.0, 1e-310, 1.0]), np.ones(4))
+    assert np.isfinite(steep.slope(np.array([5e-311]))).all()

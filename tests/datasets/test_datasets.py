@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
@@ -132,7 +132,6 @@ def test_balance_scale_has_the_rows_of_the_file():
     assert {tuple(row) for row in file} == {tuple(row) for row in np.column_stack(make_balance_scale())}
 
 
-@settings(deadline=None)
 @given(target=st.lists(st.integers(-5, 5), min_size=1, max_size=60), n_classes=st.integers(1, 60))
 def test_cut_by_rank_is_even_ordered_and_stable(target, n_classes):
     n_classes = min(n_classes, len(target))

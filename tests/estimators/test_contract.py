@@ -116,27 +116,40 @@ def test_the_failing_check_fails_for_the_median_alone():
 # --- What they learn ---------------------------------------------------------------------------------------
 
 
+def drawn(system, X, y):
+    """Fit once; a single search, which may be unlucky, with three orders of its proposals."""
+    single = getattr(system, "n_members", None) == 1
+    return (
+        [clone(system).set_params(random_state=s).fit(X, y) for s in range(3)]
+        if single
+        else [clone(system).fit(X, y)]
+    )
+
+
 @only([system for system in SYSTEMS if not isinstance(system, OrderedProbit)])
-def test_it_comes_close_to_the_truth(model):
+def test_it_comes_close_to_the_truth(system, noisy):
     X, y = noisy_rows(2000, seed=4)
     score = noisy_score(X)
     truth = np.diff(ndtr((NOISY_THRESHOLDS - score[:, None]) / NOISY_SCALE), axis=1, prepend=0.0, append=1.0)
     best = mean_absolute_error(y, np.digitize(score, NOISY_THRESHOLDS))
-    assert mean_absolute_error(y, model.predict(X)) < best + 0.05  # the median class of all: + 0.71
-    labels = model.classes_
-    assert log_loss(y, model.predict_proba(X), labels=labels) < log_loss(y, truth, labels=labels) + 0.1
+    models, labels = drawn(system, *noisy), [0, 1, 2, 3]
+    errors = [mean_absolute_error(y, model.predict(X)) for model in models]
+    assert np.median(errors) < best + 0.05  # the median class of all: + 0.71
+    losses = [log_loss(y, model.predict_proba(X), labels=labels) for model in models]
+    assert np.median(losses) < log_loss(y, truth, labels=labels) + 0.1
 
 
 @only([*LATENT, GPOR(), ISBOR()])
 def test_pure_noise_costs_little_against_the_class_frequencies(system):
     rng = np.random.default_rng(0)
     y = rng.choice([0, 1, 2], p=[0.2, 0.5, 0.3], size=200)
-    model = clone(system).fit(rng.normal(size=(200, 3)), y)
+    models = drawn(system, rng.normal(size=(200, 3)), y)
     new = rng.choice([0, 1, 2], p=[0.2, 0.5, 0.3], size=3000)
     frequencies = np.tile(np.bincount(y) / 200, (3000, 1))
-    loss = log_loss(new, model.predict_proba(rng.normal(size=(3000, 3))), labels=[0, 1, 2])
-    assert loss < log_loss(new, frequencies, labels=[0, 1, 2]) + 0.05
-    assert getattr(model, "n_relevance_", 0) <= 6
+    X = rng.normal(size=(3000, 3))
+    losses = [log_loss(new, model.predict_proba(X), labels=[0, 1, 2]) for model in models]
+    assert np.median(losses) < log_loss(new, frequencies, labels=[0, 1, 2]) + 0.05
+    assert all(getattr(model, "n_relevance_", 0) <= 6 for model in models)
 
 
 # Roundings of distances change the path of SVOR's solver, and so where it stops within its tolerance.
@@ -180,9 +193,9 @@ def test_probabilities_and_losses(model, noisy):
 @only([*LATENT, GPOR(inference="ep")])
 def test_probabilities_are_those_of_a_gaussian_and_labels_their_medians(model, noisy):
     X = noisy[0]
-    score, std = model.latent(X, return_std=True)
-    spread = np.hypot(model.noise_scale(X), std)[:, None]
-    below = ndtr((thresholds_at(model, X) - score[:, None]) / spread)
+    latent = model._model.latent(X)  # with the variance given the functions
+    spread = np.hypot(model.noise_scale(X), np.sqrt(latent.variance) / model._unit)[:, None]
+    below = ndtr((thresholds_at(model, X) - model.latent(X)[:, None]) / spread)
     lapse = 1 / (150 + 2)
     expected = (1 - lapse) * np.diff(below, axis=1, prepend=0.0, append=1.0) + lapse / 4
     p = model.predict_proba(X)
@@ -192,6 +205,10 @@ def test_probabilities_are_those_of_a_gaussian_and_labels_their_medians(model, n
     low, high = model.predict_proba_interval(X, coverage=0.8)
     wider_low, wider_high = model.predict_proba_interval(X, coverage=0.95)
     assert np.all(wider_low <= low) and np.all(low <= high) and np.all(high <= wider_high)
+    assert np.all(low <= p + 1e-12) and np.all(p <= high + 1e-12)
+    score, std = model.latent(X, return_std=True)
+    assert_allclose(score, model.latent(X))
+    assert np.all(std > 0)
     with pytest.raises(ValueError, match="coverage is 90; a number between 0 and 1"):
         model.predict_proba_interval(X, coverage=90)
 

@@ -38,11 +38,11 @@ def fits(two_of_six):
 
 
 def test_irrelevant_features_are_found_out(fits, two_of_six):
-    X = two_of_six[0]
+    X, y = np.vstack(two_of_six[::2]), np.concatenate(two_of_six[1::2])
     spread = np.var([np.sin(2 * X[:, 0]), 0.5 * X[:, 1]], axis=1)
     truth = [*(spread / spread.sum()), 0, 0, 0, 0]
     for family in ("ard", "mixed"):
-        relevance = fits[family].feature_relevance_
+        relevance = ISBOR(**FAMILIES[family]).fit(X, y).feature_relevance_
         assert_allclose(relevance, truth, atol=0.05)
         assert relevance[2:].sum() < 0.01
     assert fits["rbf"].feature_relevance_[:2].sum() < fits["ard"].feature_relevance_[:2].sum()

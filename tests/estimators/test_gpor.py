@@ -33,8 +33,12 @@ def test_far_from_all_rows_the_score_is_its_prior(rows, inference):
     """In units in which the score has prior variance one."""
     X, y = rows
     model = GPOR(inference=inference).fit(X, y)
-    far, far_std = model.latent(np.full((1, 2), 1e9), return_std=True)
-    assert_allclose([far[0], far_std[0]], [0.0, 1.0], atol=1e-12)
+    far = model._model.latent(np.full((1, 2), 1e9))
+    assert_allclose([far.mean[0], far.variance[0] / model._unit**2], [0.0, 1.0], atol=1e-12)
+    # The process beside it has about the same prior, and its thresholds are uncertain.
+    (_, near), (_, std) = (model.latent(some, return_std=True) for some in (X, np.full((1, 2), 1e9)))
+    assert 0.5 < std[0] < 3.0
+    assert std[0] > 2.0 * np.median(near)
     assert_allclose(model.noise_scale(X), model.sigma_)
 
 

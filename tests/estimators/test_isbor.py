@@ -34,7 +34,9 @@ def test_it_learns_the_saddle_with_few_vectors(saddle, fitted):
     _, _, X, y, score = saddle
     best = mean_absolute_error(y, saddle_labels(score))
     assert mean_absolute_error(y, fitted.predict(X)) < best + 0.010
-    assert fitted.n_relevance_ <= 20
+    sparse = ISBOR(max_vectors=50).fit(*saddle[:2])  # the default may be a process, which is not
+    assert mean_absolute_error(y, sparse.predict(X)) < best + 0.010
+    assert sparse.n_relevance_ <= 20
 
 
 def test_it_learns_the_balance_scale_from_three_quarters():

@@ -53,7 +53,7 @@ def test_they_are_the_common_ones_unless_they_vary(table):
 def test_predictions_of_a_single_model_follow_its_thresholds(table):
     X = table[0]
     model = ISBOR(basis="mixed", n_members=1).fit(*table)
-    score, std = model.latent(X, return_std=True)
+    score, std = model.latent(X), np.sqrt(model._model.latent(X).variance) / model._unit
     z = (model.thresholds_at(X) - score[:, None]) / np.hypot(model.noise_scale(X), std)[:, None]
     lapse = 1 / 2002
     expected = (1 - lapse) * np.diff(ndtr(z), axis=1, prepend=0.0, append=1.0) + lapse / 4

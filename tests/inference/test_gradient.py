@@ -55,11 +55,14 @@ def test_the_gradient_is_that_of_the_log_evidence(problem, beta):
         for index in np.ndindex(values.shape):
             step = np.zeros_like(values)
             step[index] = h
-            up, down = (
+            # The metric of a bump is not negative: at zero, differences are forward ones.
+            at_end = name == "metric" and values[index] == 0.0 and not functions.ramp[index[0]]
+            places, factors = ((0, 1, 2), (-1.5, 2.0, -0.5)) if at_end else ((-1, 1), (-0.5, 0.5))
+            around = [
                 evidence(rows, replace(functions, **{name: values + s * step}), alpha, shape, beta)
-                for s in (1, -1)
-            )
-            numeric[index] = (up - down) / (2 * h)
+                for s in places
+            ]
+            numeric[index] = np.dot(factors, around) / h
         assert_allclose(found, numeric, rtol=1e-5, atol=1e-5, err_msg=name)
     for k, factor in enumerate(np.exp(h * np.eye(len(alpha)))):
         up, down = (evidence(rows, functions, a, shape, beta) for a in (alpha * factor, alpha / factor))

@@ -8,10 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from isbor import ISBOR
 from isbor._core.parallel import Workers
+from isbor.inference.compiled_expansion import add_shape_block
 from isbor.inference.expansion import columns_of, streamed
 from isbor.inference.shape import ShapeFit, expand_shape, fit_shape, shape_at_rows, shape_model
 from isbor.inference.sparse import fit_weights
 from isbor.model.basis import Functions
+from isbor.model.compiled_cuts import shape_of_values
 from isbor.model.cuts import gap_patterns, n_shape_sums
 from tests.oracles import dense
 from tests.problems import log_score, small_rows, varying_cuts
@@ -59,6 +61,18 @@ def shape_of(phi, weights, n_thresholds):
 def probabilities(phi, mode, weights):
     shape = shape_of(phi, weights, len(mode.thresholds))
     return dense.probabilities(phi @ mode.weights, mode.thresholds, *shape)
+
+
+def test_weights_in_another_layout_compile_nothing_anew(problems):
+    rows, functions, mode, weights = problems[5]
+    columns = streamed(rows, functions)
+    compiled = []
+    with Workers(1) as workers:
+        for laid_out in (weights, np.asfortranarray(weights)):
+            expand_shape(rows, columns, mode, laid_out, 1, workers)
+            shape_at_rows(rows, columns, laid_out, 4, workers)
+            compiled.append((len(add_shape_block.signatures), len(shape_of_values.signatures)))
+    assert compiled[0] == compiled[1]
 
 
 @sums

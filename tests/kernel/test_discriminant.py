@@ -36,7 +36,7 @@ def dense_problem(K, y, weight):
     return scatter, np.diff(means, axis=1), means
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(1, 8), st.integers(0, 10_000))
 def test_minimum_on_simplex_satisfies_the_conditions_of_optimality(m, seed):
     A = np.random.default_rng(seed).normal(size=(4, m))  # singular for m > 4

@@ -77,7 +77,7 @@ def add(members, row, threshold, gram):
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_inverse_follows_members_that_come_and_go(seed):
     rng = np.random.default_rng(seed)
     gram = gram_of("rbf", rng.normal(size=(12, 2)))
@@ -206,7 +206,7 @@ def test_degenerate_problems_end_at_the_optimum(spoil, kernel, C, constraints):
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_order_of_rows_changes_neither_score_nor_thresholds(seed):
     rng = np.random.default_rng(seed)
     n, r = int(rng.integers(5, 40)), int(rng.integers(2, 5))

@@ -37,7 +37,7 @@ ERRORS = {"mae", "zero_one", "amae", "mmae", "mse", "rps", "log_loss"}
 
 R = 4
 LEVELS = ["low", "mid", "high"]
-law = settings(max_examples=40, deadline=None)  # no deadline: machines may be busy
+law = settings(max_examples=40)
 on_labels = pytest.mark.parametrize("metric", ON_LABELS.values(), ids=ON_LABELS)
 on_probabilities = pytest.mark.parametrize("metric", ON_PROBABILITIES.values(), ids=ON_PROBABILITIES)
 on_both = pytest.mark.parametrize(("name", "metric"), (ON_LABELS | ON_PROBABILITIES).items())

@@ -137,3 +137,14 @@ def test_very_wide_functions_keep_their_digits():
     kernel = np.expm1(-gamma * squares)
     exact = kernel - np.average(kernel, axis=0, weights=rows.weight)
     assert_allclose(basis(rows.X), exact, atol=1e-9 * np.abs(exact).max())
+
+
+def test_slopes_of_a_sum_are_its_derivatives():
+    rng = np.random.default_rng(0)
+    m, d = 7, 3
+    metric = rng.uniform(0.1, 1.0, (m, d)) * (rng.random((m, d)) < 0.7)
+    ramp = np.arange(m) % 2 == 1
+    functions = Functions(rng.normal(size=(m, d)), metric, ramp, rng.normal(size=m), np.arange(m), np.ones(m))
+    weights, X, h = rng.normal(size=m), rng.normal(size=(20, d)), 1e-6
+    numeric = [(functions(X + h * e) - functions(X - h * e)) @ weights / (2 * h) for e in np.eye(d)]
+    assert_allclose(functions.slopes_of_sum(weights, X), np.transpose(numeric), rtol=1e-6, atol=1e-8)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -71,7 +71,6 @@ def test_without_factors_all_rows_have_the_common_thresholds(t):
     first=st.floats(-20.0, 20.0),
     data=st.data(),
 )
-@settings(deadline=None)
 def test_thresholds_are_in_order_whatever_the_factors(gaps, first, data):
     thresholds = first + np.concatenate([[0.0], np.cumsum(gaps)])
     log_factors = data.draw(st.lists(st.floats(-9.0, 9.0), min_size=len(gaps), max_size=len(gaps)))

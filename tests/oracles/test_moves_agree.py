@@ -75,7 +75,7 @@ def assert_agreement(model, start, *arguments):
     return found, found_moves
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     seed=seeds,
     n=st.integers(1, 40),
@@ -136,7 +136,6 @@ def test_moves_leave_their_arguments_as_they_are():
     )
 
 
-@settings(deadline=None)
 @given(seed=seeds, n=st.integers(1, 12), may_add=st.booleans(), one_price=st.booleans(), data=st.data())
 def test_the_best_move_among_those_not_excluded(seed, n, may_add, one_price, data):
     rng = np.random.default_rng(seed)
@@ -154,7 +153,6 @@ def test_the_best_move_among_those_not_excluded(seed, n, may_add, one_price, dat
 
 
 @given(seed=seeds, m=st.integers(0, 12))
-@settings(deadline=None)
 def test_posteriors_and_their_residuals(seed, m):
     rng = np.random.default_rng(seed)
     model = random_model(rng, 20, 40)

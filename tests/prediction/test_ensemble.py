@@ -258,6 +258,6 @@ def test_families_share_the_first_fit(training, results):
     with Workers(1) as workers:
         found = fit_families(("rbf", "ard"), training, SETTINGS, "fit", workers, None)
     assert found["ard"].width_trials == found["rbf"].width_trials
+    assert not set(found["ard"].steps) & set(found["rbf"].steps)
     alone = results[1]  # it fits a rough model to start from
-    assert found["ard"].n_passes < alone.n_passes
     assert_allclose(found["ard"].model.log_evidence, alone.model.log_evidence, atol=5.0)

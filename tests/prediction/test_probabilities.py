@@ -14,14 +14,13 @@ from isbor.data.rows import canonical_rows
 from isbor.data.warps import Preparation
 from isbor.inference.mode import posterior_precision
 from isbor.model.basis import RowDictionary
-from isbor.model.latent import Latent
+from isbor.model.latent import Drift, Latent
 from isbor.model.likelihood import edges, ordinal_probit
 from isbor.prediction.decisions import decide, margins
 from isbor.prediction.empty_classes import insert_empty_levels, places_of_thresholds
 from isbor.prediction.ensemble import Ensemble
 from isbor.prediction.probabilities import (
     class_probabilities,
-    credible_intervals,
     log_class_probabilities,
     log_label_probabilities,
     normal_scores,
@@ -80,9 +79,6 @@ def test_a_lapse_bounds_probabilities_in_every_form():
     p = class_probabilities(lapsing, B)
     assert_allclose(p, 0.9 * class_probabilities(SCORE, B) + 0.025, rtol=1e-12)
     assert_allclose(np.exp(log_class_probabilities(lapsing, B)), p, rtol=1e-9)
-    certain = replace(lapsing, variance=np.zeros(31))
-    for bound in credible_intervals(certain, B, 0.9):
-        assert_allclose(bound, class_probabilities(certain, B), rtol=1e-9)
     assert_allclose(np.exp(log_class_probabilities(replace(score([-60.0], 0.0), lapse=0.1), B)[0, -1]), 0.025)
 
 
@@ -123,28 +119,19 @@ def test_unknown_losses_are_refused(loss, message):
         decide(SCORE, B, loss)
 
 
-def test_credible_intervals_are_quantiles_of_the_probability():
-    mean, variance, noise = np.array([0.3, -2.0]), np.array([0.5, 0.1]), np.array([0.6, 2.0])
-    lower, upper = credible_intervals(Latent(mean, variance, noise), B, 0.8)
-    f = mean[:, None] + np.sqrt(variance)[:, None] * np.random.default_rng(0).normal(size=(2, 200_000))
-    for i in range(2):
-        p = class_probabilities(score(f[i], 0.0, noise[i]), B)
-        assert_allclose(lower[i], np.quantile(p, 0.1, axis=0), atol=5e-3)
-        assert_allclose(upper[i], np.quantile(p, 0.9, axis=0), atol=5e-3)
-
-
-@pytest.mark.parametrize("level", [0.5, 0.9, 0.999])
-def test_bands_have_their_coverage(level):
-    """The probability of an end class is monotone in the score: its band is that of the score."""
-    mean, variance = np.array([0.3]), np.array([0.5])
-    lower, upper = credible_intervals(score(mean, variance), B, level)
-    low, high = mean + np.sqrt(variance) * norm.ppf([[0.5 - level / 2], [0.5 + level / 2]])
-    assert_allclose([lower[0, 0], upper[0, 0]], np.concatenate([ndtr(B[0] - high), ndtr(B[0] - low)]))
-    # Inside, the share of scores whose probability lies in the band.
-    f = mean + np.sqrt(variance) * norm.ppf((np.arange(100_000) + 0.5) / 100_000)
-    p = class_probabilities(score(f, 0.0), B)
-    inside = np.mean((p >= lower) & (p <= upper), axis=0)
-    assert_allclose(inside, level, atol=1e-3)
+def test_drift_mixes_base_rates_into_every_form():
+    rates, u = np.array([0.1, 0.2, 0.3, 0.4]), np.linspace(0.0, 1.0, 31)
+    drifting = replace(SCORE, lapse=0.01, drift=Drift(u, rates))
+    inside = class_probabilities(replace(SCORE, lapse=0.01), B)
+    expected = (1 - u)[:, None] * inside + u[:, None] * rates
+    assert_allclose(class_probabilities(drifting, B), expected, rtol=1e-12)
+    assert_allclose(np.exp(log_class_probabilities(drifting, B)), expected, rtol=1e-9)
+    plain = replace(drifting, lapse=0.0)
+    below = np.cumsum(class_probabilities(plain, B), axis=1)[:, :-1]
+    assert_allclose(ndtr(normal_scores(plain, B)[:, 1:-1]), below, rtol=1e-9)
+    assert_array_equal(decide(plain, B, "absolute"), (below < 0.5).sum(axis=1))
+    # Rows that do not drift are left as they are, to the last bit.
+    assert_array_equal(normal_scores(plain, B)[0], normal_scores(SCORE, B)[0])
 
 
 @pytest.mark.parametrize("observed", [[0, 1, 2], [2, 3, 5], [0, 4], [3, 4]])
@@ -207,8 +194,7 @@ def thresholds_of_rows(n, t, seed=0):
 def test_offsets_are_added_to_the_common_thresholds():
     common, offsets = thresholds_of_rows(31, 3)
     latent = replace(SCORE, offsets=offsets, lapse=0.01)
-    low_and_high = lambda latent, b: np.hstack(credible_intervals(latent, b, 0.8))
-    for function in (class_probabilities, log_class_probabilities, margins, low_and_high):
+    for function in (class_probabilities, log_class_probabilities, margins):
         one_by_one = [
             function(replace(score(MEAN[i : i + 1], VARIANCE[i], SCORE.noise_variance[i]), lapse=0.01), b)[0]
             for i, b in enumerate(common + offsets)

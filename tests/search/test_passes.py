@@ -86,7 +86,7 @@ def test_moves_end_at_a_fresh_factorisation_whatever_digits_were_lost(start):
 def test_inner_products_that_come_later_are_the_same(monkeypatch):
     """Moves for which rows of the Gram matrix are computed on demand are those with the whole matrix."""
     rows = small_rows(n=300)
-    basis = RowDictionary(rows, 0.3).basis(np.arange(120))
+    basis = RowDictionary(rows, 1.0).basis(np.arange(120))
     with Workers(1) as workers:
         model = start_from(rows, basis.take(slice(5)), workers, reach=3.0)
         weights = np.concatenate([model.mode.weights, np.zeros(115)])

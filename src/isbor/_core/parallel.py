@@ -25,6 +25,7 @@ from threadpoolctl import ThreadpoolController
 __all__ = ["StoppedError", "Workers", "row_blocks"]
 
 T = TypeVar("T")
+Block = TypeVar("Block")
 
 # Values per block: small enough for the caches, large enough to hide the interpreter's overhead.
 _BLOCK_VALUES = 400_000
@@ -145,7 +146,7 @@ class Workers:
         part._end = now + share * (self._end - now)
         return part
 
-    def map(self, function: Callable[[slice], T], blocks: list[slice]) -> Iterator[T]:
+    def map(self, function: Callable[[Block], T], blocks: list[Block]) -> Iterator[T]:
         """Yield `function(block)` in the order of the blocks, computed a few blocks in advance."""
         self.check()
         if self._pool is None or len(blocks) < 2 or self._is_one_of_many():

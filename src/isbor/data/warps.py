@@ -25,6 +25,7 @@ __all__ = ["Preparation", "Warp", "prepare"]
 
 _MAX_KNOTS = 200
 _SMALLEST_SHARE = 1e-9
+_STEEPEST = 1e6  # slope that counts: between two nearly equal values, it may be beyond the largest number
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,14 @@ class Warp:
     def __call__(self, column: FloatArray) -> FloatArray:
         """Return the warped values."""
         return np.interp(column, self.knots, self.warped)
+
+    def slope(self, column: FloatArray) -> FloatArray:
+        """Return the slopes at these values; zero outside the range of the training rows."""
+        with np.errstate(over="ignore"):
+            steps = np.minimum(np.diff(self.warped) / np.diff(self.knots), _STEEPEST)
+        place = np.searchsorted(self.knots, column, side="right")
+        slopes: FloatArray = np.concatenate([[0.0], steps, [0.0]])[place]
+        return slopes
 
     def inverse(self, warped: FloatArray) -> FloatArray:
         """Return the values with these images, within the range of the training rows."""
@@ -72,7 +81,7 @@ class Preparation:
     """Maps encoded rows to the inputs of basis functions: scaled columns, and warps of some of them."""
 
     scaling: Scaling
-    source: IntArray  # (p,) the scaled column of each prepared column, in ascending order
+    source: IntArray  # (p,) the scaled column of each prepared column
     warps: tuple[Warp | None, ...]  # (p,) None for a plain column
 
     @classmethod
@@ -87,7 +96,7 @@ class Preparation:
 
     def widen(self, scaled: FloatArray) -> FloatArray:
         """Return the prepared rows of scaled ones."""
-        if len(self.source) == scaled.shape[1] and not any(self.warps):
+        if not any(self.warps) and np.array_equal(self.source, np.arange(scaled.shape[1])):
             return scaled
         wide = np.empty((len(scaled), len(self.source)))
         for p, (j, warp) in enumerate(zip(self.source, self.warps, strict=True)):
@@ -100,9 +109,7 @@ class Preparation:
         if not len(missing):
             return self
         source = np.concatenate([self.source, missing])
-        order = np.argsort(source, kind="stable")
-        warps = (*self.warps, *(None,) * len(missing))
-        return replace(self, source=source[order], warps=tuple(warps[p] for p in order))
+        return replace(self, source=source, warps=(*self.warps, *(None,) * len(missing)))
 
     def places_in(self, other: "Preparation") -> tuple[IntArray, IntArray]:
         """Return the columns shared with another preparation of the same table, and their positions there."""
@@ -132,14 +139,15 @@ class Preparation:
 def prepare(rows: TrainingRows, scaling: Scaling, warpable: BoolArray) -> tuple[TrainingRows, Preparation]:
     """Return the prepared training rows, and the preparation for other rows.
 
+    Columns are in the order of `scaling`, so that proposals do not depend on where they stand in the table.
     `warpable`, (d,), marks the columns that may be warped. Constant columns are left out, and a column with
     two values is not warped.
     """
     source: list[int] = []
     warps: list[Warp | None] = []
-    columns = np.arange(rows.X.shape[1])
+    columns = scaling.order
     if scaling.varying.any():
-        columns = columns[scaling.varying]
+        columns = columns[scaling.varying[columns]]
     for j in columns.tolist():
         source.append(j)
         warps.append(None)

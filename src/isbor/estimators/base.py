@@ -51,18 +51,17 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
 
 
 def map_latent(
-    model: LatentModel,
+    latent: Callable[[FloatArray], Latent],
+    n_functions: int,
     X: FloatArray,
     function: Callable[[Latent], A],
     workers: Workers,
-    n_columns: int = 0,
 ) -> A:
     """Apply a function of the latent score to all rows, in blocks on all cores.
 
-    `n_columns` is the number of values per row that the function itself needs, besides the basis functions.
+    `n_functions` is the number of values per row that both need.
     """
-    blocks = row_blocks(len(X), model.n_functions + n_columns)
-    parts = workers.map(lambda block: function(model.latent(X[block])), blocks)
+    parts = workers.map(lambda block: function(latent(X[block])), row_blocks(len(X), n_functions))
     return cast(A, np.concatenate(list(parts)))
 
 
@@ -174,7 +173,8 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
         loss : "absolute", "zero_one", "quadratic" or array-like, default="absolute"
             The loss whose expected value the predicted label minimises. "absolute": the median of the
             predictive distribution, without lapses (see `predict_proba`) for a Bayesian model; for a single
-            model, this is the class whose thresholds enclose the score. "zero_one": the most probable class.
+            model and rows within the range of the training rows, this is the class whose thresholds enclose
+            the score. "zero_one": the most probable class.
             "quadratic": the class nearest to the mean rank. An array of shape (n_classes, n_classes) is a
             matrix of costs, cost[true, predicted], with the classes in order.
 
@@ -262,7 +262,11 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _map_encoded(self, rows: FloatArray, function: Callable[[Latent], A]) -> A:
         n_columns = 10 * len(self.classes_)  # results and temporary arrays have one column per class
         with Workers(self.n_jobs) as workers:
-            return map_latent(self._model, rows, function, workers, n_columns)
+            return map_latent(self._latent, self._model.n_functions + n_columns, rows, function, workers)
+
+    def _latent(self, rows: FloatArray) -> Latent:
+        """Return the latent score of encoded rows."""
+        return self._model.latent(rows)
 
     def _encoded_latent(self, rows: FloatArray) -> FloatArray:
         """Return the latent score, as `latent` does, for encoded rows."""

@@ -196,8 +196,9 @@ class GPOR(LatentClassifier):
         model = Process(training.scaling, training.rows.X, fit.covariance, fit.posterior, lapse)
         with Workers(self.n_jobs) as workers:
             thresholds = thresholds_of_all_levels(training, model, fit.thresholds, workers)
-        amplitude, scales = fit.covariance.amplitude, fit.covariance.scales
-        self._model, self._thresholds, self._centre, self._unit = model, thresholds, 0.0, amplitude
+            amplitude, scales = fit.covariance.amplitude, fit.covariance.scales
+            self._model, self._thresholds, self._centre, self._unit = model, thresholds, 0.0, amplitude
+            self._learn_beside(training, fit.log_evidence, workers)
         self.thresholds_ = thresholds / amplitude
         self.sigma_ = 1.0 / amplitude
         if self.metric == "ard":

@@ -1,17 +1,25 @@
-"""Base class of estimators whose latent score is Gaussian: moments, thresholds and credible intervals."""
+"""Base class of estimators whose latent score is Gaussian: moments, thresholds and bands."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
-from isbor._core.parallel import Workers
-from isbor._core.types import FloatArray
+from isbor._core.parallel import Workers, row_blocks
+from isbor._core.types import FloatArray, IntArray
+from isbor.data.ranges import Ranges
 from isbor.data.training import TrainingSet
 from isbor.estimators.base import OrdinalClassifier, map_latent
-from isbor.model.latent import Latent, LatentModel
+from isbor.gp.reference import fit_reference
+from isbor.model.latent import Drift, GaussianModel, Latent, LatentModel
+from isbor.prediction.band_check import BandCheck, Simulated
+from isbor.prediction.bands import N_DRAWS, Reference, probability_bands, score_std
 from isbor.prediction.empty_classes import insert_empty_levels
-from isbor.prediction.probabilities import credible_intervals
+from isbor.prediction.probabilities import lapse_after, with_lapses
 
 __all__ = ["LatentClassifier", "thresholds_of_all_levels"]
 
@@ -38,19 +46,76 @@ def thresholds_of_all_levels(
         n_levels,
         total_weight=training.rows.total_weight,
         noise_scale=noise_scale,
-        responses=map_latent(model, training.X[training.weight > 0], mean_and_scale, workers),
+        responses=map_latent(
+            model.latent, model.n_functions, training.X[training.weight > 0], mean_and_scale, workers
+        ),
     )
+
+
+_SLOPE_ROWS = 200  # rows at which the slopes of the score are computed
+_DRAWS_OF_LABELS = 100  # tried until two classes occur
+_NEGLIGIBLE = 1e-4  # share of the largest mean squared slope below which a column hardly counts
+_FARTHEST = 100.0  # in widths of the range; far enough
+_VALUES_OF_BANDS = 5 * N_DRAWS  # that the band of a class probability needs at once
 
 
 class LatentClassifier(OrdinalClassifier):
     """Base class of estimators whose latent score is Gaussian."""
+
+    _model: GaussianModel
+    _reference: Reference
+    _ranges: Ranges
+    _base_rates: FloatArray  # (r,)
+
+    def _learn_beside(self, training: TrainingSet, log_evidence: float, workers: Workers) -> None:
+        """Learn what bands and rows far from the data need; the model has this log evidence."""
+        rows = training.rows
+        rates = np.zeros(len(training.classes))
+        rates[training.observed] = np.bincount(rows.y, rows.weight) / rows.total_weight
+        self._base_rates = with_lapses(rates[None], lapse_after(rows.total_weight))[0]
+        sample = rows.head(_SLOPE_ROWS)
+        slopes = sample.weight @ np.square(self._model.slopes(sample.X)) / sample.total_weight
+        used = slopes > _NEGLIGIBLE * slopes.max(initial=0.0)
+        self._ranges = Ranges.of(training.X[rows.source], used & ~training.encoding.categorical)
+        process = fit_reference(rows, training.scaling, slopes, workers)
+        self._reference = Reference.beside(process, log_evidence, training.observed, len(training.classes))
+
+    def _latent(self, rows: FloatArray) -> Latent:
+        """Return the latent score of encoded rows, and how far probabilities drift to the base rates."""
+        latent, excess = self._model.latent(rows), self._ranges.excess(rows)
+        if not excess.any():
+            return latent
+        share = -np.expm1(-(np.minimum(excess, _FARTHEST) ** 2) / 8.0)
+        return replace(latent, drift=Drift(share, self._base_rates))
+
+    def out_of_range(self, X: ArrayLike) -> FloatArray:
+        """Return how far each row lies outside the range of the training rows.
+
+        The number is 0 if all numeric features that the score depends on are within their range in the
+        training rows. Otherwise, it is the largest excess of such a feature, in units of the width of its
+        range: at 1, a feature is as far outside as its smallest and largest value in training are apart.
+        Predictions there are guesses: `predict_proba` drifts from the probabilities of the model to the class
+        frequencies of the training rows, by 12 % at 1, 39 % at 2 and 86 % at 4.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the same features as in `fit`.
+
+        Returns
+        -------
+        excess : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self._ranges.excess(self._encoding(type(self).__name__, X))
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict class probabilities.
 
         The uncertainty of the score is integrated out. A share 1/(n + 2) of the labels is assumed to be drawn
         at random (lapses), where n is the total weight of the training rows: n labels cannot exclude that the
-        next one is a surprise. So no probability is exactly zero.
+        next one is a surprise. So no probability is exactly zero. For rows far outside the range of the
+        training rows, probabilities drift to the class frequencies, see `out_of_range`.
 
         Parameters
         ----------
@@ -65,31 +130,88 @@ class LatentClassifier(OrdinalClassifier):
         return super().predict_proba(X)
 
     def predict_proba_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[FloatArray, FloatArray]:
-        """Return a central credible interval for each class probability.
+        """Return a band around each class probability: where the true one is.
 
-        If the score were known exactly, it would give exact class probabilities. It is known only up to its
-        posterior distribution; with posterior probability `coverage`, a class probability lies in its
-        interval.
+        With posterior probability `coverage`, the true probability of a class lies in its band. Bands account
+        for what the data leave open: score, thresholds and noise, the choice of basis functions, and what
+        happens far from the training rows. They contain the predicted probabilities, which are the means of
+        the same distribution.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             Rows with the same features as in `fit`.
         coverage : float, default=0.9
-            Posterior probability of each interval, between 0 and 1.
+            Posterior probability of each band, between 0 and 1.
 
         Returns
         -------
         lower, upper : ndarrays of shape (n_samples, n_classes)
-            Ends of the intervals, with columns as in `classes_`.
+            Ends of the bands, with columns as in `classes_`.
+
+        Notes
+        -----
+        The fitted model is compared with a smooth Gaussian process that is fitted beside it and selects
+        nothing. Bands add up the uncertainty of that process, the disagreement between the models of an
+        average, and, as far as the evidence supports the process, its distance from the model.
         """
-        if not 0 < coverage < 1:
-            raise ValueError(f"coverage is {coverage}; a number between 0 and 1 is needed, for example 0.9.")
-        limits = self._map_rows(
-            X,
-            lambda latent: np.stack(credible_intervals(latent, self._thresholds, coverage), axis=1),
-        )
+        _check_coverage(coverage)
+
+        def bands(latent: Latent, rows: FloatArray) -> FloatArray:
+            limits = probability_bands(latent, self._thresholds, self._reference, rows, coverage)
+            return np.stack(limits, axis=1)
+
+        limits = self._map_with_rows(X, bands)
         return limits[:, 0], limits[:, 1]
+
+    def check_bands(
+        self, X: ArrayLike, *, coverage: float = 0.9, n_simulations: int = 4, random_state: int = 0
+    ) -> BandCheck:
+        """Say how far bands and probabilities can be trusted on a table: simulations from the fitted model.
+
+        Labels are drawn from the predicted probabilities, the estimator is fitted to them anew, and its bands
+        and probabilities are compared with those from which the labels were drawn. All rows count once. It
+        takes as long as `n_simulations` fits; for `ISBOR`, ``set_params(effort="fast")`` makes them shorter.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the same features as in `fit`: the training rows, or about as many others like them.
+        coverage : float, default=0.9
+            Posterior probability of each band, between 0 and 1.
+        n_simulations : int, default=4
+            Number of tables of labels that are drawn, at least 1.
+        random_state : int, default=0
+            Selects the labels.
+
+        Returns
+        -------
+        report : BandCheck
+            It prints as a verdict and a table: all rows, rows of which the model is more and less sure, and
+            each class. `covered` is the share of true probabilities in their bands, `parts` has all numbers.
+
+        Examples
+        --------
+        >>> from isbor import GPOR
+        >>> from isbor.datasets import make_saddle
+        >>> X, y = make_saddle(60, noise=2.0, random_state=0)
+        >>> report = GPOR().fit(X, y).check_bands(X, n_simulations=2)
+        >>> 0.5 < report.covered <= 1.0
+        True
+        """
+        _check_coverage(coverage)
+        if n_simulations < 1:
+            raise ValueError(f"n_simulations is {n_simulations}; at least 1 is needed, for example 4.")
+        truth, std = self.predict_proba(X), self.latent(X, return_std=True)[1]
+        random = np.random.default_rng(random_state)
+        simulations = []
+        for _ in range(n_simulations):
+            labels = _drawn_labels(truth, random)
+            again = clone(self).set_params(classes=list(self.classes_), class_weight=None)
+            again.fit(X, self.classes_[labels])
+            bands = again.predict_proba_interval(X, coverage)
+            simulations.append(Simulated(truth, again.predict_proba(X), *bands))
+        return BandCheck.of(simulations, coverage, std, self.classes_)
 
     @overload
     def latent(self, X: ArrayLike, return_std: Literal[False] = False) -> FloatArray: ...
@@ -108,13 +230,21 @@ class LatentClassifier(OrdinalClassifier):
         Returns
         -------
         score : ndarray of shape (n_samples,)
-            Posterior mean of the latent score.
+            Posterior mean of the latent score. It does not drift far outside the training rows, as
+            probabilities do.
         std : ndarray of shape (n_samples,)
-            Posterior standard deviation of the latent score given the thresholds; only if `return_std`.
+            Posterior standard deviation of the distance between the score and the thresholds, with all that
+            the data leave open, see `predict_proba_interval`; only if `return_std`.
         """
-        moments = self._map_rows(X, lambda latent: np.stack([latent.mean, latent.variance], axis=1))
-        score = (moments[:, 0] - self._centre) / self._unit
-        return (score, np.sqrt(moments[:, 1]) / self._unit) if return_std else score
+        if not return_std:
+            return (self._map_rows(X, lambda latent: latent.mean) - self._centre) / self._unit
+
+        def moments_of(latent: Latent, rows: FloatArray) -> FloatArray:
+            std = score_std(latent, self._thresholds, self._reference, rows)
+            return np.stack([latent.mean, std], axis=1)
+
+        moments = self._map_with_rows(X, moments_of)
+        return (moments[:, 0] - self._centre) / self._unit, moments[:, 1] / self._unit
 
     def thresholds_at(self, X: ArrayLike) -> FloatArray:
         """Return the thresholds at each row, on the scale of the score.
@@ -151,3 +281,34 @@ class LatentClassifier(OrdinalClassifier):
         """
         scale: FloatArray = np.sqrt(self._map_rows(X, lambda latent: latent.noise_variance)) / self._unit
         return scale
+
+    def _map_with_rows(
+        self, X: ArrayLike, function: Callable[[Latent, FloatArray], FloatArray]
+    ) -> FloatArray:
+        """Apply a function of the latent score and the encoded rows to all rows, in blocks on all cores."""
+        check_is_fitted(self)
+        rows = self._encoding(type(self).__name__, X)
+        with Workers(self.n_jobs) as workers:
+            n_values = self._model.n_functions + _VALUES_OF_BANDS * len(self.classes_)
+            blocks = row_blocks(len(rows), n_values)
+            parts = workers.map(lambda block: function(self._latent(rows[block]), rows[block]), blocks)
+            return np.concatenate(list(parts))
+
+
+def _check_coverage(coverage: float) -> None:
+    """Raise ValueError unless it is between 0 and 1."""
+    if not 0 < coverage < 1:
+        raise ValueError(f"coverage is {coverage}; a number between 0 and 1 is needed, for example 0.9.")
+
+
+def _drawn_labels(probabilities: FloatArray, random: np.random.Generator) -> IntArray:
+    """Return labels of at least two classes, drawn from the probabilities of each row."""
+    below = np.cumsum(probabilities, axis=1)[:, :-1]
+    for _ in range(_DRAWS_OF_LABELS):
+        labels: IntArray = np.count_nonzero(random.random(len(below))[:, None] > below, axis=1)
+        if np.ptp(labels):
+            return labels
+    raise ValueError(
+        f"All labels drawn for the {len(below)} rows of X are of one class: the model is sure of it. At "
+        "least two classes are needed. Pass the training rows."
+    )

@@ -113,12 +113,17 @@ class OrderedProbit(LatentClassifier):
             line = _maximum_likelihood(training.rows, workers)
             model = _LinearModel(scaling, line.slopes, lapse_after(training.rows.total_weight))
             thresholds = thresholds_of_all_levels(training, model, line.thresholds, workers)
+            self._model, self._thresholds = model, thresholds
+            n_parameters = np.count_nonzero(scaling.varying) + len(line.thresholds)
+            # Schwarz's approximation of the log evidence.
+            evidence = line.log_likelihood - 0.5 * n_parameters * np.log(training.rows.total_weight)
+            self._learn_beside(training, evidence, workers)
         slopes = line.slopes * scaling.factor
         # Scores are computed from centred columns, and reported for the columns as they are.
         centre = -float((scaling.mean * scaling.lift) @ slopes)
         with np.errstate(over="ignore"):  # the slope of a column of tiny numbers may be infinite
             self.coef_ = slopes * scaling.lift
-        self._model, self._thresholds, self._centre, self._unit = model, thresholds, centre, 1.0
+        self._centre, self._unit = centre, 1.0
         self.thresholds_ = thresholds - centre
         self.n_iter_ = line.n_iter
 
@@ -128,16 +133,20 @@ class _LinearModel:
     """A linear function of the scaled columns, without uncertainty."""
 
     scaling: Scaling
-    slopes: FloatArray  # (d,)
+    weights: FloatArray  # (d,)
     lapse: float
 
     @property
     def n_functions(self) -> int:
-        return len(self.slopes)
+        return len(self.weights)
 
     def latent(self, X: FloatArray) -> Latent:
-        mean = self.scaling(X) @ self.slopes
+        mean = self.scaling(X) @ self.weights
         return Latent(mean, np.zeros(len(X)), np.ones(len(X)), self.lapse)
+
+    def slopes(self, scaled: FloatArray) -> FloatArray:
+        """Return the slopes of the score along each scaled column at scaled rows, (n, d)."""
+        return np.broadcast_to(self.weights, scaled.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +154,7 @@ class _Line:
     slopes: FloatArray  # (d,)
     thresholds: FloatArray  # (r-1,)
     n_iter: int
+    log_likelihood: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,4 +194,4 @@ def _maximum_likelihood(rows: TrainingRows, workers: Workers) -> _Line:
         thresholds=starting_thresholds(rows.y, rows.weight),
         tol=_TOLERANCE * total,
     )
-    return _Line(mode.weights, mode.thresholds, n_iter)
+    return _Line(mode.weights, mode.thresholds, n_iter, mode.expansion.log_likelihood)

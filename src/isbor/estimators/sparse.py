@@ -23,6 +23,7 @@ from isbor.search.width import WidthTrial
 
 __all__ = ["SparseClassifier"]
 
+_PRICE = 2.0  # nats per unit of cost, when the evidence of a model is compared with that of a process
 _ROUNDING = 1e-24  # a relative variance below this is a rounding error
 
 
@@ -112,6 +113,7 @@ class SparseClassifier(LatentClassifier):
             model, rows, training.feature, self.n_features_in_, workers
         )
         self.log_evidence_ = model.log_evidence
+        self._learn_beside(training, model.objective(_PRICE), workers)
         self.n_iter_ = result.n_passes
         self.trace_ = result.steps
         self.width_trials_ = result.width_trials

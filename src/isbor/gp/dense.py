@@ -52,6 +52,10 @@ class DenseModel:
     def __len__(self) -> int:
         return len(self.functions)
 
+    def objective(self, size_prior: float) -> float:
+        """Return the log evidence: no function was selected, so none has a price."""
+        return self.log_evidence
+
     def latent(self, prepared: FloatArray, scale: float = 1.0) -> Latent:
         """Return the latent score at prepared rows, with score and noise multiplied by `scale`."""
         n = len(self) // len(self.variances)

@@ -201,3 +201,11 @@ class Process:
         )
         variance = self.covariance.amplitude**2 - np.einsum("ij,ij->j", whitened, whitened)
         return Latent(mean, np.maximum(variance, 0.0), np.ones(len(mean)), self.lapse)
+
+    def slopes(self, scaled: FloatArray) -> FloatArray:
+        """Return the slopes of the score along each scaled column at scaled rows, (n, d)."""
+        pull = self.covariance(scaled, self.X) * self.posterior.coef
+        slopes: FloatArray = (
+            2.0 * self.covariance.scales * (pull @ self.X - scaled * pull.sum(axis=1)[:, None])
+        )
+        return slopes

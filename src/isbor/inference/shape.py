@@ -206,6 +206,7 @@ def expand_shape(
 ) -> Expansion:
     """Expand the log likelihood in the weights of sum q, with the score fixed at its mode."""
     edge, patterns = edges(mode.thresholds), gap_patterns(len(mode.thresholds), len(weights) - 1)
+    weights = np.ascontiguousarray(weights)  # a selection of functions may have another layout
 
     def add(block: slice, sums: Sums) -> None:
         part = block_of(columns(block), rows, block, None)

@@ -61,6 +61,14 @@ class Functions:
         slopes[ramps] = 1.0 - values[ramps] ** 2
         return slopes
 
+    def slopes_of_sum(self, weights: FloatArray, X: FloatArray) -> FloatArray:
+        """Return the slopes of Σ_m w_m φ_m along each feature at the rows of X, (n, d)."""
+        steep = weights[:, None] * self.slopes(self.at(monomials(X)))
+        theta, bumps = self.metric, ~self.ramp
+        of_ramps: FloatArray = steep[self.ramp].T @ theta[self.ramp]
+        pull = steep[bumps].T @ (theta * self.centres)[bumps]
+        return of_ramps + 2.0 * (pull - X * (steep[bumps].T @ theta[bumps]))
+
     def coefficients(self) -> FloatArray:
         """Return the coefficients of the arguments in (x², x, 1), shape (m, 2d + 1)."""
         theta, z = self.metric, self.centres

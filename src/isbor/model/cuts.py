@@ -64,6 +64,7 @@ class RowShape:
     @classmethod
     def of(cls, values: FloatArray, weights: FloatArray, n_thresholds: int) -> Self:
         """Return the shape at rows where the functions have these values, (m, n); `weights` are u, (K, m)."""
+        weights = np.ascontiguousarray(weights)  # a selection of functions may have another layout
         return cls(*shape_of_values(values, weights, gap_patterns(n_thresholds, len(weights) - 1)))
 
     def __getitem__(self, rows: slice) -> "RowShape":

@@ -7,7 +7,15 @@ import numpy as np
 
 from isbor._core.types import FloatArray
 
-__all__ = ["Latent", "LatentModel"]
+__all__ = ["Drift", "GaussianModel", "Latent", "LatentModel"]
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How far class probabilities are drawn to the base rates."""
+
+    share: FloatArray  # (n,) of the base rates
+    base_rates: FloatArray  # (r,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +34,8 @@ class Latent:
     offsets: FloatArray | None = None
     parts: tuple["Latent", ...] = ()
     shares: tuple[float, ...] = ()  # weights of the parts
+    # Far outside the training rows, class probabilities drift to the base rates.
+    drift: "Drift | None" = None
 
     def thresholds(self, common: FloatArray) -> FloatArray:
         """Return the thresholds of each row, (n, r-1) or (1, r-1), given the common ones."""
@@ -71,3 +81,10 @@ class LatentModel(Protocol):
 
     def latent(self, X: FloatArray) -> Latent:
         """Return the latent score at encoded rows, (n, d)."""
+
+
+class GaussianModel(LatentModel, Protocol):
+    """A model whose score has slopes."""
+
+    def slopes(self, scaled: FloatArray) -> FloatArray:
+        """Return the slopes of the score along each scaled column at scaled rows, (n, d)."""

@@ -1,4 +1,4 @@
-"""From a fitted model to class probabilities and decisions: sparse models, averages, credible intervals.
+"""From a fitted model to class probabilities and decisions: sparse models, averages, bands.
 
 May import `isbor.inference` and the packages below it.
 """

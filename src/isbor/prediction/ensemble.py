@@ -123,9 +123,23 @@ class Ensemble:
         """Mean log evidence of the models."""
         return float(np.dot(self.shares, [model.log_evidence for model in self.models]))
 
+    def objective(self, size_prior: float) -> float:
+        """Return the highest objective of the models: log evidence minus the penalties of all functions."""
+        return max(model.objective(size_prior) for model in self.models)
+
     def latent(self, X: FloatArray) -> Latent:
         """Return the latent score at encoded rows."""
         return self._latent(self.preparation(X))
+
+    def slopes(self, scaled: FloatArray) -> FloatArray:
+        """Return the slopes of the score along each scaled column at scaled rows, (n, d)."""
+        preparation = self.preparation
+        of_prepared = self.functions.slopes_of_sum(self.coef, preparation.widen(scaled))
+        slopes = np.zeros_like(scaled)
+        for p, (j, warp) in enumerate(zip(preparation.source, preparation.warps, strict=True)):
+            inner = 1.0 if warp is None else warp.slope(scaled[:, j])
+            slopes[:, j] += of_prepared[:, p] * inner
+        return slopes
 
     def latent_of_scaled(self, scaled: FloatArray) -> Latent:
         """Return the latent score at scaled rows."""

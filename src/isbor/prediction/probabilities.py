@@ -1,4 +1,4 @@
-r"""From the latent score to class probabilities and their credible intervals.
+r"""From the latent score to class probabilities.
 
 At a new row, the latent score is Gaussian, :math:`f \sim N(\mu, v)`. With noise of standard deviation s (1
 unless it varies, see `isbor.model.cuts`),
@@ -19,12 +19,21 @@ probability 1/(n + 2). So the model assumes that this share of labels, the lapse
 noise, each of them leaves some of its errors to the noise, but they make different errors. Held-out labels
 tell (`isbor.search.temperature`). With temperature T, the standard deviations of the score and of the noise
 of each model are multiplied by T; their means stay as they are.
+
+**Drift.** What functions do far outside the training rows is an accident: bumps fade, ramps go on. So if a
+column that the score depends on is outside the range of the training rows by e times the width of the range,
+
+.. math:: P''(y = k) = (1 - u)\, P'(y = k) + u\, \bar p_k, \qquad u = 1 - \exp(-e^2/8),
+
+with the base rates :math:`\bar p`, the class frequencies in training. A row that is hardly outside, as some
+new rows always are, hardly changes: with e = 0.1, u is 0.001.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp
+from scipy.special import log_ndtr, logsumexp, ndtr, ndtri_exp
 
 from isbor._core.types import FloatArray, IntArray
 from isbor.model.latent import Latent
@@ -32,11 +41,11 @@ from isbor.model.likelihood import ordinal_probit
 
 __all__ = [
     "class_probabilities",
-    "credible_intervals",
     "lapse_after",
     "log_class_probabilities",
     "log_label_probabilities",
     "normal_scores",
+    "with_lapses",
 ]
 
 
@@ -47,6 +56,10 @@ def lapse_after(total_weight: float) -> float:
 
 def class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArray:
     """Return P(y = k) for each row and level, shape (n, r)."""
+    if latent.drift is not None:
+        u = latent.drift.share[:, None]
+        inside = class_probabilities(replace(latent, drift=None), thresholds)
+        return (1.0 - u) * inside + u * latent.drift.base_rates
     if latent.parts:
         of_parts = [class_probabilities(part, thresholds) for part in latent.parts]
         mixed: FloatArray = np.tensordot(latent.shares, of_parts, axes=1)
@@ -56,7 +69,7 @@ def class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArray:
     right = z[:, :-1] > 0.0
     low = np.where(right, -z[:, 1:], z[:, :-1])
     high = np.where(right, -z[:, :-1], z[:, 1:])
-    return _with_lapses(ndtr(high) - ndtr(low), latent.lapse)
+    return with_lapses(ndtr(high) - ndtr(low), latent.lapse)
 
 
 def log_class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArray:
@@ -68,6 +81,9 @@ def log_class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArra
 
 def log_label_probabilities(latent: Latent, thresholds: FloatArray, y: IntArray) -> FloatArray:
     """Return ln P(y = y_i) of the level y_i of each row, (n,): the same as ln P(y = k) at these levels."""
+    if latent.drift is not None:
+        inside = log_label_probabilities(replace(latent, drift=None), thresholds, y)
+        return _drifted(inside, np.log(latent.drift.base_rates[y]), latent.drift.share)
     if latent.parts:
         return _log_mixture([log_label_probabilities(part, thresholds, y) for part in latent.parts], latent)
     edge = np.broadcast_to(latent.edges(thresholds), (len(y), len(thresholds) + 2))
@@ -83,13 +99,36 @@ def normal_scores(latent: Latent, thresholds: FloatArray) -> FloatArray:
 
     For a single model, these are its thresholds in units of the latent response.
     """
+    if latent.drift is not None:
+        inside = normal_scores(replace(latent, drift=None), thresholds)
+        outside = latent.drift.share > 0.0
+        if outside.any():
+            u = latent.drift.share[outside, None]
+            base = np.cumsum(latent.drift.base_rates)[:-1]
+            below = _drifted(log_ndtr(inside[outside, 1:-1]), np.log(base), u)
+            above = _drifted(log_ndtr(-inside[outside, 1:-1]), np.log1p(-base), u)
+            inside = inside.copy()
+            inside[outside, 1:-1] = _normal_score(below, above)
+        return inside
     if not latent.parts:
         return latent.standardised_edges(thresholds)
     z = [part.standardised_edges(thresholds)[:, 1:-1] for part in latent.parts]
     below, above = (_log_mixture([log_ndtr(sign * some) for some in z], latent) for sign in (1.0, -1.0))
-    # From the smaller of the two probabilities: the other one is rounded to 1 in the tails.
-    score = np.where(below < above, ndtri_exp(below), -ndtri_exp(above))
-    return np.pad(score, ((0, 0), (1, 1)), constant_values=((0.0, 0.0), (-np.inf, np.inf)))
+    ends = (0.0, 0.0), (-np.inf, np.inf)
+    return np.pad(_normal_score(below, above), ((0, 0), (1, 1)), constant_values=ends)
+
+
+def _normal_score(below: FloatArray, above: FloatArray) -> FloatArray:
+    """Return Ψ⁻¹(p) from ln p and ln(1 - p), whichever is smaller: the other is rounded to 0 in the tails."""
+    score: FloatArray = np.where(below < above, ndtri_exp(below), -ndtri_exp(above))
+    return score
+
+
+def _drifted(log_p: FloatArray, log_base: FloatArray, u: FloatArray) -> FloatArray:
+    """Return the logarithm of (1 - u) p + u p̄."""
+    with np.errstate(divide="ignore"):
+        drifted: FloatArray = np.logaddexp(log_p + np.log1p(-u), log_base + np.log(u))
+    return drifted
 
 
 def _log_mixture(log_p: Sequence[FloatArray], latent: Latent) -> FloatArray:
@@ -99,47 +138,7 @@ def _log_mixture(log_p: Sequence[FloatArray], latent: Latent) -> FloatArray:
     return mixed
 
 
-def credible_intervals(
-    latent: Latent, thresholds: FloatArray, coverage: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return the central credible interval of each class probability, two arrays of shape (n, r).
-
-    P(y = k | f) is uncertain because f is. For the two end classes it is monotone in f; for the others it
-    decreases with the distance of f from the middle between the two thresholds. So its quantiles are its
-    values at quantiles of f, or of this distance.
-    """
-    tail = 0.5 - 0.5 * coverage
-    unit = np.sqrt(latent.noise_variance)[:, None]
-    mean, spread, thresholds = (
-        latent.mean[:, None] / unit,
-        np.sqrt(latent.variance)[:, None] / unit,
-        latent.thresholds(thresholds) / unit,
-    )
-    middle = 0.5 * (thresholds[:, 1:] + thresholds[:, :-1])
-    half = 0.5 * np.diff(thresholds)
-    limits = []
-    for share in (tail, 1.0 - tail):
-        # The lowest class is likely if the score is low, an inner class if the distance is small.
-        low = mean + spread * ndtri(1.0 - share)
-        high = mean + spread * ndtri(share)
-        far = _distance_quantile(mean - middle, spread, 1.0 - share)
-        ends = ndtr(thresholds[:, :1] - low), ndtr(high - thresholds[:, -1:])
-        inner = ndtr(half - far) - ndtr(-half - far)
-        limits.append(_with_lapses(np.hstack([ends[0], inner, ends[1]]), latent.lapse))
-    return limits[0], limits[1]
-
-
-def _with_lapses(probabilities: FloatArray, lapse: float) -> FloatArray:
+def with_lapses(probabilities: FloatArray, lapse: float) -> FloatArray:
+    """Return the probabilities if a share of labels is drawn at random."""
     mixed: FloatArray = (1.0 - lapse) * probabilities + lapse / probabilities.shape[1]
     return mixed
-
-
-def _distance_quantile(centre: FloatArray, spread: FloatArray, share: float) -> FloatArray:
-    """Return the quantile of |x| for x ~ N(centre, spread²), elementwise, by bisection."""
-    low, high = np.zeros_like(centre), np.abs(centre) + 10.0 * spread
-    scale = np.where(spread > 0, spread, 1.0)
-    for _ in range(60):
-        x = 0.5 * (low + high)
-        below = ndtr((x - centre) / scale) - ndtr((-x - centre) / scale) < share
-        low, high = np.where(below, x, low), np.where(below, high, x)
-    return np.where(spread > 0, 0.5 * (low + high), np.abs(centre))

@@ -56,7 +56,7 @@ _SETTINGS = SearchSettings(
 )
 
 _X = np.random.default_rng(0).normal(size=(60, 2))
-_Y = np.digitize(_X[:, 0] + 0.5 * np.random.default_rng(1).normal(size=60), [-0.5, 0.5])
+_Y = np.digitize(_X[:, 0] + 0.5 * np.random.default_rng(1).normal(size=60), [-0.7, 0.0, 0.7])
 
 
 def compile_search() -> None:

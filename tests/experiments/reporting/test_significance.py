@@ -149,7 +149,7 @@ def test_differences_by_rounding_are_ties():
     assert friedman(errors, "ab").mean_ranks == (1.25, 1.75)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(SOME_ERRORS, st.permutations(MODELS), st.integers(0, 50))
 def test_neither_the_order_of_models_nor_a_harder_task_matters(errors, order, constant):
     task = min(errors)

@@ -259,7 +259,7 @@ def workers_of(runner):
     return found
 
 
-@pytest.mark.parametrize("n_kills", [4, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_at_random_again_and_again_nothing_is_lost_or_doubled(n_kills, tmp_path):
     rng = random.Random(n_kills)
     victims = ["runner"] * (n_kills // 2) + ["worker"] * (n_kills - n_kills // 2)
