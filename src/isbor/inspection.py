@@ -19,10 +19,11 @@ term; functions that do not use the feature do not change.
 
 import numpy as np
 
-from isbor._core.parallel import Workers, row_blocks
+from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
-from isbor.model.basis import bumps_and_ramps, monomials
+from isbor.model.basis import monomials
+from isbor.model.compiled_basis import mean_squared_change
 from isbor.prediction.ensemble import Ensemble
 
 __all__ = ["feature_relevance"]
@@ -55,26 +56,27 @@ def feature_relevance(
     pair_share = share[receiver] * share[donor]
     X = np.clip(model.preparation.widen(sample.X), -_FAR, _FAR)
     varying = (X != X[:1]).any(axis=0)
+    bumps_first = np.argsort(functions.ramp, kind="stable")
+    functions, weights = functions.take(bumps_first), weights[bumps_first]
     powers, coefficients = monomials(X), functions.coefficients()
-    squares, plain, _ = np.split(powers, [X.shape[1], -1])
-    curvature, slope, _ = np.split(coefficients, [X.shape[1], -1], axis=1)
-    argument = coefficients @ powers
-    height = weights[:, None] * bumps_and_ramps(argument.copy(), functions.ramp)
+    argument = (coefficients @ powers).T.copy()
 
     def effect(own: IntArray) -> float:
         """Return the total effect of a feature, given its columns."""
-        used = np.flatnonzero(functions.metric[:, own].any(axis=1))
-        if not (used.size and varying[own].any()):
+        uses = functions.metric[:, own].any(axis=1)
+        if not (uses.any() and varying[own].any()):
             return 0.0
-        part = curvature[np.ix_(used, own)] @ squares[own] + slope[np.ix_(used, own)] @ plain[own]
-        rest = argument[used] - part
-        before = height[used].sum(axis=0)
-        total = 0.0
-        for block in row_blocks(len(receiver), len(used)):
-            exchanged = rest.take(receiver[block], axis=1) + part.take(donor[block], axis=1)
-            after = weights[used] @ bumps_and_ramps(exchanged, functions.ramp[used])
-            total += pair_share[block] @ (after - before[receiver[block]]) ** 2
-        return total
+        both = np.concatenate([own, own + X.shape[1]])  # its columns squared, and as they are
+        return mean_squared_change(
+            argument if uses.all() else argument[:, uses],
+            coefficients[np.ix_(uses, both)].T.copy(),
+            powers[both],
+            weights[uses],
+            int(np.count_nonzero(uses & ~functions.ramp)),
+            receiver,
+            donor,
+            pair_share,
+        )
 
     relevance = np.array([*workers.map(effect, columns)])
     total = relevance.sum()

@@ -1,4 +1,6 @@
 import threading
+import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -73,3 +75,64 @@ def test_the_last_task_gets_the_threads_of_those_that_ended():
     with Workers(2) as workers:
         _, order = workers.side_by_side([first, second])
     assert sorted(order) == [0, 1]  # the two blocks were there at the same time
+
+
+def test_tasks_within_a_task_get_the_threads_of_those_that_ended():
+    """The outer tasks are two, and one of them ends at once: the other one's tasks run in pairs."""
+    both = threading.Barrier(2, timeout=60)
+    first_is_over = threading.Event()
+
+    def first(workers):
+        first_is_over.set()
+        return threading.get_ident()
+
+    def second(workers):
+        assert first_is_over.wait(60)
+        time.sleep(0.05)  # the thread of a task is idle a moment after its end
+        return workers.side_by_side([lambda _: both.wait() for _ in range(4)])
+
+    with Workers(2) as workers:
+        _, places = workers.side_by_side([first, second])
+    assert sorted(places) == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+def test_results_of_nested_tasks_are_in_order_and_threads_are_not_exceeded(n_jobs):
+    lock, running, most = threading.Lock(), 0, 0
+
+    def work(a, b, workers):
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.002)
+        with lock:
+            running -= 1
+        return 10 * a + b
+
+    def group(a, workers):
+        return workers.side_by_side([partial(work, a, b) for b in range(a)])
+
+    with Workers(n_jobs) as workers:
+        results = workers.side_by_side([partial(group, a) for a in range(6)])
+    assert results == [[10 * a + b for b in range(a)] for a in range(6)]
+    assert most <= n_jobs
+
+
+def test_an_error_in_a_nested_task_ends_all_and_reaches_the_caller():
+    def fail(workers):
+        raise ZeroDivisionError("in a nested task")
+
+    def wait_for_the_end(workers):
+        for _ in range(6000):
+            workers.check()
+            time.sleep(0.01)
+        raise AssertionError("not stopped")
+
+    def nested(workers):
+        return workers.side_by_side([wait_for_the_end, fail])
+
+    before = threading.active_count()
+    with Workers(3) as workers, pytest.raises(ZeroDivisionError, match="in a nested task"):
+        workers.side_by_side([wait_for_the_end, nested])
+    assert threading.active_count() == before

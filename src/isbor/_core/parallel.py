@@ -11,12 +11,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack
 from copy import copy
 from functools import cache
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, cast
 
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
@@ -84,6 +84,26 @@ class StoppedError(Exception):
     """Raised in one thread because another thread of the same fit failed or was interrupted."""
 
 
+class _IdleThreads:
+    """How many threads of a fit have nothing to do."""
+
+    def __init__(self, count: int) -> None:
+        self._lock = threading.Lock()
+        self.count = count
+
+    def take(self) -> bool:
+        """Take one of them, if there is one."""
+        with self._lock:
+            taken = self.count > 0
+            self.count -= taken
+            return taken
+
+    def give(self) -> None:
+        """Give one back."""
+        with self._lock:
+            self.count += 1
+
+
 class Workers:
     """A thread pool for one fit or one prediction, to be used in a `with` statement.
 
@@ -93,12 +113,11 @@ class Workers:
 
     def __init__(self, n_jobs: int | None = None, max_time: float | None = None) -> None:
         self.n_threads = _all_cores() if n_jobs is None else int(effective_n_jobs(n_jobs))
-        self._n_pooled = self.n_threads  # also if most of them have other tasks now
         self._stack = ExitStack()
         self._pool: ThreadPoolExecutor | None = None
         self._stops: tuple[threading.Event, ...] = ()
-        self._beside: Sequence[Future[Any]] = ()  # tasks that run beside this one, itself included
-        self._n_enough = 0  # tasks that have to end before others share their threads
+        self._idle = _IdleThreads(self.n_threads)  # of those for tasks
+        self._is_task = False  # whether this is one of several tasks, so that its thread is not idle
         self._end = math.inf if max_time is None else time.monotonic() + max_time
         self._was_late = threading.Event()
 
@@ -149,47 +168,89 @@ class Workers:
     def map(self, function: Callable[[Block], T], blocks: list[Block]) -> Iterator[T]:
         """Yield `function(block)` in the order of the blocks, computed a few blocks in advance."""
         self.check()
-        if self._pool is None or len(blocks) < 2 or self._is_one_of_many():
+        if self._pool is None or len(blocks) < 2 or not self._idle.count:
             yield from map(function, blocks)
             return
-        ahead = self._n_pooled
         pending: deque[Future[T]] = deque()
         for block in blocks:
             pending.append(self._pool.submit(function, block))
-            if len(pending) > ahead:
+            if len(pending) > self.n_threads:
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
 
-    def _is_one_of_many(self) -> bool:
-        """Return whether other tasks need all threads."""
-        return sum(task.done() for task in self._beside) < self._n_enough
-
     def side_by_side(self, tasks: Sequence[Callable[["Workers"], T]]) -> list[T]:
         """Return the results of independent tasks, which run at the same time on the threads there are.
 
-        Each task gets workers of its own: one thread, or all of them if there are more threads than tasks.
-        The last ones that run share the threads of those that have ended. If a task fails, the others end
-        when they next use their workers.
+        Each task gets workers of its own. As long as all threads have tasks, it has one thread; tasks within
+        it, and its blocks of rows, share the threads of those that have ended. If a task fails, the others
+        end when they next use their workers.
         """
-        if self.n_threads == 1 or len(tasks) < 2:
+        if self._pool is None or len(tasks) < 2:
             return [task(self) for task in tasks]
-        stop = threading.Event()
-        part = copy(self)
-        part._stops = (*self._stops, stop)
-        futures: list[Future[T]] = []
-        if self.n_threads <= len(tasks):
-            part.n_threads, part._beside, part._n_enough = 1, futures, len(tasks) - self.n_threads + 1
+        group = _Group(self, tasks)
         with ThreadPoolExecutor(min(self.n_threads, len(tasks))) as pool:
-            futures.extend(pool.submit(task, part) for task in tasks)
-            try:
-                wait(futures, return_when=FIRST_EXCEPTION)
-                failed = [future for future in futures if future.done() and future.exception()]
-                if failed:
-                    failed[0].result()
-            except BaseException:
-                stop.set()
-                for future in futures:
-                    future.cancel()
-                raise
-            return [future.result() for future in futures]
+            return group.results(pool)
+
+
+class _Group(Generic[T]):
+    """Tasks that run side by side."""
+
+    def __init__(self, workers: Workers, tasks: Sequence[Callable[[Workers], T]]) -> None:
+        self._idle, self._stop = workers._idle, threading.Event()
+        self._is_within_a_task = workers._is_task
+        self._workers = copy(workers)
+        self._workers._is_task = True
+        self._workers._stops = (*workers._stops, self._stop)
+        self._waiting = deque(enumerate(tasks))
+        self._results: list[T | None] = [None] * len(tasks)
+        self._errors: list[BaseException] = []
+        self._helpers: list[Future[None]] = []
+
+    def results(self, pool: ThreadPoolExecutor) -> list[T]:
+        """Run all tasks: on the thread that has this one, and on idle ones."""
+        try:
+            self._call_idle_threads(pool)
+            if self._is_within_a_task:
+                self._run(pool)
+            while self._waiting or not all(helper.done() for helper in self._helpers):
+                wait(self._helpers)
+        except BaseException:
+            self._stop.set()
+            self._waiting.clear()
+            raise
+        for error in sorted(self._errors, key=lambda error: isinstance(error, StoppedError)):
+            raise error
+        return cast(list[T], self._results)
+
+    def _call_idle_threads(self, pool: ThreadPoolExecutor) -> None:
+        """Let idle threads help, as many as there are tasks."""
+        for _ in range(len(self._waiting)):
+            if not self._idle.take():
+                break
+            self._helpers.append(pool.submit(self._help, pool))
+
+    def _help(self, pool: ThreadPoolExecutor) -> None:
+        try:
+            self._run(pool)
+        finally:
+            self._idle.give()
+
+    def _run(self, pool: ThreadPoolExecutor) -> None:
+        """Run tasks until none is left."""
+        try:
+            while (following := self._next()) is not None:
+                place, task = following
+                self._results[place] = task(self._workers)
+                self._call_idle_threads(pool)
+        except BaseException as error:
+            self._errors.append(error)
+            self._stop.set()
+            self._waiting.clear()
+
+    def _next(self) -> tuple[int, Callable[[Workers], T]] | None:
+        """Return a task that nobody has begun, with its place; None if there is none."""
+        try:
+            return self._waiting.popleft()
+        except IndexError:
+            return None

@@ -40,8 +40,8 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
 
+from isbor._core import lapack
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.gp.process import Evidence, ProcessPosterior, process_posterior, sum_by_threshold
@@ -149,7 +149,7 @@ def pooled_evidence(
         factors = factors.towards(at.factors, step)
     else:
         factors = used
-    inverse, _ = lapack.dlauum(at.inverse_lower, lower=1)
+    inverse = lapack.self_product(at.inverse_lower)
     v, likelihood = rows.weight, at.likelihood
     return PooledEvidence(
         at.posterior,
@@ -166,7 +166,7 @@ def score_moments(
     """Return mean and variance of the score at other rows, given their covariances with the n rows."""
     mean = covariances @ posterior.coef
     scaled = covariances * np.sqrt(posterior.precision)
-    whitened = solve_triangular(posterior.lower, scaled.T, lower=True, overwrite_b=True, check_finite=False)
+    whitened = lapack.whiten(posterior.lower, scaled.T)
     # At least a rounding error of the prior variance.
     variance = prior_variance - np.einsum("ij,ij->j", whitened, whitened)
     return mean, np.maximum(variance, 1e-12 * prior_variance)
@@ -188,7 +188,7 @@ def _round(gram: FloatArray, rows: PooledRows, thresholds: FloatArray, factors: 
     total: FloatArray = np.bincount(rows.row, v * s, minlength=n).astype(np.float64)
     linear: FloatArray = np.bincount(rows.row, v * nu, minlength=n).astype(np.float64)
     posterior = process_posterior(gram, total, linear)
-    inverse_lower, _ = lapack.dtrtri(posterior.lower, lower=1)  # zeros above are left as they are
+    inverse_lower = lapack.inverse_of_lower(posterior.lower)
     share = np.einsum("ij,ij->j", inverse_lower, inverse_lower)  # the diagonal of B⁻¹, which is 1 - SΣ
     row_variance = np.minimum((1.0 - share) / total, np.diag(gram))
     faint = share > 1.0 - _DIGITS_LOST  # rows whose own labels say hardly anything

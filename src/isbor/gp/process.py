@@ -40,8 +40,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import blas, cho_solve, cholesky, lapack, solve_triangular
+from scipy.linalg import blas
 
+from isbor._core import lapack
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import Scaling, TrainingRows
 from isbor.model.latent import Latent
@@ -110,15 +111,12 @@ class ProcessPosterior:
 
     def inverse(self) -> FloatArray:
         """Return the lower triangle of B⁻¹ with zeros above, a new array."""
-        inverse: FloatArray
-        inverse, _ = lapack.dpotri(self.lower, lower=1)
-        return inverse
+        return lapack.inverse_from_factor(self.lower)
 
     def reduce(self, vector: FloatArray) -> FloatArray:
         """Return R · vector."""
         root = np.sqrt(self.precision)
-        solution: FloatArray = cho_solve((self.lower, True), root * vector, check_finite=False)
-        return root * solution
+        return root * lapack.solve(self.lower, root * vector)
 
     def gradient(self, inverse: FloatArray, shift: FloatArray | None = None) -> FloatArray:
         """Return the lower triangle of the gradient M in K with zeros above; `shift` is u.
@@ -141,9 +139,8 @@ def process_posterior(gram: FloatArray, precision: FloatArray, linear: FloatArra
     scaled = gram * root
     scaled *= root[:, None]
     np.einsum("ii->i", scaled)[:] += 1.0
-    # LAPACK takes the transpose without copying; the matrix is symmetric.
-    lower = cholesky(scaled.T, lower=True, overwrite_a=True, check_finite=False)
-    solution = cho_solve((lower, True), root * (gram @ linear), check_finite=False)
+    lower = lapack.factorise_lower(scaled.T)  # symmetric, and the transpose has contiguous columns
+    solution = lapack.solve(lower, root * (gram @ linear))
     return ProcessPosterior(precision, linear, linear - root * solution, lower)
 
 
@@ -196,9 +193,7 @@ class Process:
         values = self.covariance(self.scaling(X), self.X)
         mean = values @ self.posterior.coef
         values *= np.sqrt(self.posterior.precision)
-        whitened = solve_triangular(
-            self.posterior.lower, values.T, lower=True, overwrite_b=True, check_finite=False
-        )
+        whitened = lapack.whiten(self.posterior.lower, values.T)
         variance = self.covariance.amplitude**2 - np.einsum("ij,ij->j", whitened, whitened)
         return Latent(mean, np.maximum(variance, 0.0), np.ones(len(mean)), self.lapse)
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from isbor._core.compiled import compiled, inner
+from isbor._core.compiled import compiled, compiled_sums, inner
 from isbor._core.compiled_maths import exp_double
-from isbor._core.types import BoolArray, FloatArray
+from isbor._core.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["function_values", "parameter_gradient", "powers_of", "values_at"]
+__all__ = ["function_values", "mean_squared_change", "parameter_gradient", "powers_of", "values_at"]
 
 _COLUMN_COST = 3  # time for one column of one function, relative to that for one term of a matrix product
 _FEW_COLUMNS = 3  # up to this many columns, products of powers are as fast for functions of one metric
@@ -167,3 +167,51 @@ def parameter_gradient(
                 by_centre[m, k] = 2.0 * theta * (linear - z * constant)
                 by_metric[m, k] = 2.0 * z * linear - square - z * z * constant
     return by_centre, by_metric
+
+
+@compiled_sums
+def mean_squared_change(
+    argument: FloatArray,
+    by_power: FloatArray,
+    powers: FloatArray,
+    weights: FloatArray,
+    n_bumps: int,
+    receiver: IntArray,
+    donor: IntArray,
+    share: FloatArray,
+) -> float:
+    """Return the mean of (f(x') - f(x))² over pairs of rows, where x' is x with a part of the donor.
+
+    f is the sum of functions times `weights`, bumps first, then ramps. Their arguments at the rows are
+    `argument`, (n, m), and depend on the part by its `powers`, (k, n), with the coefficients `by_power`,
+    (k, m). `share` is that of each pair.
+    """
+    total, phi = 0.0, np.empty((2, len(weights)))
+    for p in range(len(receiver)):
+        own, before, after = argument[receiver[p]], phi[0], phi[1]
+        for m in range(len(own)):
+            before[m] = own[m]
+            after[m] = own[m]
+        for k in range(len(by_power)):
+            change, slope = powers[k, donor[p]] - powers[k, receiver[p]], by_power[k]
+            for m in range(len(own)):
+                after[m] += slope[m] * change
+        _apply_in_order(before, n_bumps)
+        _apply_in_order(after, n_bumps)
+        rise = 0.0
+        for m in range(len(own)):
+            rise += weights[m] * (after[m] - before[m])
+        total += share[p] * rise * rise
+    return total
+
+
+@inner
+def _apply_in_order(phi: FloatArray, n_bumps: int) -> None:
+    """Turn the arguments of bumps and ramps, in this order, into their values."""
+    bumps, ramps = phi[:n_bumps], phi[n_bumps:]
+    for m in range(len(bumps)):
+        bumps[m] = exp_double(min(bumps[m], 0.0))
+    for m in range(len(ramps)):
+        fall = exp_double(-2.0 * abs(ramps[m]))
+        rising = (1.0 - fall) / (1.0 + fall)
+        ramps[m] = rising if ramps[m] > 0.0 else -rising

@@ -28,6 +28,7 @@ from isbor.inference.mode import starting_thresholds
 from isbor.inference.shape import fit_shape, shape_at_rows
 from isbor.inference.sparse import fit_weights
 from isbor.model.basis import Functions
+from isbor.model.compiled_basis import mean_squared_change
 from isbor.model.cuts import RowShape, row_thresholds
 from isbor.search.adaptive.compiled_gains import Fitted
 from isbor.search.adaptive.gains import Directions, Gains, best_candidates
@@ -82,6 +83,8 @@ def compile_modes() -> None:
         shape_at_rows(rows, columns, shape.weights, len(thresholds), workers)
         row_thresholds(thresholds, RowShape(np.ones(1), np.ones((len(thresholds) - 1, 1))))
         expand(rows, columns, model.mode.weights, thresholds, workers)
+        place, one = np.zeros(1, np.intp), np.ones((1, 1))
+        mean_squared_change(one, one, one, ones[:1], 1, place, place, ones[:1])
         Gains.of(rows, model, workers)
 
 

@@ -46,8 +46,9 @@ class FitFamily(Protocol):
 FAMILIES: dict[Family, FitFamily] = {"rbf": fit_rbf, "ard": fit_ard, "mixed": fit_mixed, "gp": fit_gp}
 
 
-# Families of one chain are fitted one after the other, because "ard" starts from the result of "rbf".
-_CHAINS: tuple[tuple[Family, ...], ...] = (("rbf", "ard"), ("mixed",), ("gp",))
+# Families of one chain are fitted one after the other, because "ard" starts from the result of "rbf". The
+# longest begins first, and the one whose searches can share threads before the one whose cannot.
+_CHAINS: tuple[tuple[Family, ...], ...] = (("gp",), ("mixed",), ("rbf", "ard"))
 
 Results: TypeAlias = dict[Family, SearchResult]
 
@@ -88,4 +89,4 @@ def fit_families(
     tasks = family_tasks(families, training, settings, stage, callback)
     for some in workers.side_by_side(tasks):
         results |= some
-    return results
+    return {family: results[family] for family in families}
