@@ -103,11 +103,14 @@ def _is_ordered(column: nw.Series[Any]) -> bool:
 
 def _declared_categories(column: nw.Series[Any]) -> list[Category] | None:
     """Return all categories in the order declared by the column's type, None if it declares none."""
-    if isinstance(column.dtype, nw.Enum):
-        return list(dict.fromkeys(map(_plain, column.dtype.categories)))
-    if isinstance(column.dtype, nw.Categorical) and column.implementation.is_pandas_like():
-        return list(dict.fromkeys(map(_plain, column.to_native().dtype.categories)))
-    return None
+    dtype: Any = column.dtype
+    if column.implementation.is_pandas_like():
+        # narwhals remembers its types by those of pandas, for which 1, 0 and True, False are the same.
+        dtype = column.to_native().dtype
+    elif not isinstance(dtype, nw.Enum):
+        return None
+    declared = getattr(dtype, "categories", None)
+    return None if declared is None else list(dict.fromkeys(map(_plain, declared)))
 
 
 def _read_objects(column: nw.Series[Any], where: str) -> Column:

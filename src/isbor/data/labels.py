@@ -160,7 +160,7 @@ def _read(labels: object, name: str) -> tuple[LabelArray, LabelArray | None]:
         _refuse_missing(column.is_null().to_numpy(), name)
         # Not column_or_1d: it turns the nullable integers and booleans of pandas into floats.
         values = column.to_numpy()
-        categories = column.dtype.categories if isinstance(column.dtype, nw.Enum) else None
+        categories = _declared_order(column)
     else:
         values = _one_dimensional(column)
         _refuse_missing(np.ma.getmaskarray(column).ravel() if np.ma.isMaskedArray(column) else False, name)
@@ -174,6 +174,15 @@ def _read(labels: object, name: str) -> tuple[LabelArray, LabelArray | None]:
         # A list has no array type to keep. Only for str itself: numpy garbles the members of a str Enum.
         values = np.array(values.tolist())
     return values, None if categories is None else _read_order(list(categories))
+
+
+def _declared_order(column: nw.Series[Any]) -> Iterable[Any] | None:
+    """Return the categories of an ordered categorical, lowest first; None for other columns."""
+    if not column.implementation.is_pandas_like():
+        return column.dtype.categories if isinstance(column.dtype, nw.Enum) else None
+    # Not narwhals' type: it is remembered by that of pandas, for which 1, 0 and True, False are the same.
+    dtype = column.to_native().dtype
+    return dtype.categories if getattr(dtype, "ordered", None) is True else None
 
 
 def _read_order(classes: object) -> LabelArray:
