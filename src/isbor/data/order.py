@@ -17,14 +17,22 @@ columns can be exchanged without changing the table.
 
 **Rows** are ordered by a hash of their positions, with the columns in that order, and of the label. Rows with
 the same positions are ordered by a hash of their numbers.
+
+**Large tables** are read block by block, and quartiles and sums over distinct rows cannot be computed so. Their
+grids come from means and standard deviations instead (`Grid`), and the hash of a row is one of a sum over the
+columns, so that it does not depend on the order of the columns either.
 """
+
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isbor._core.types import FloatArray, IntArray
+from isbor._core.types import BoolArray, FloatArray, IntArray
+from isbor.data.moments import Moments
 
-__all__ = ["Keys", "column_order", "exact_keys", "grid_keys"]
+__all__ = ["Grid", "Keys", "column_order", "exact_keys", "grid_keys"]
 
 Keys = NDArray[np.uint64]
 
@@ -34,13 +42,46 @@ _NO_TIE = 1.0 / np.pi  # medians of whole numbers would often be halfway between
 _EXPONENTS = (-1000.0, 1000.0)  # of the unit
 
 
-def exact_keys(X: FloatArray, y: IntArray, seed: int) -> Keys:
-    """Return a hash of the numbers and the label of each row; constant columns do not count."""
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The grids of the columns of a large table."""
+
+    unit: FloatArray  # (d,) s
+    centre: FloatArray  # (d,) c
+    varying: BoolArray  # (d,) constant columns do not count
+
+    @classmethod
+    def of(cls, moments: Moments) -> Self:
+        """Return the grids for columns with these moments."""
+        varying = moments.varying & (moments.spread > 0.0)
+        unit = _unit(np.where(varying, moments.spread, 1.0))
+        middle = np.where(varying, moments.mean, 0.0)
+        return cls(unit, _centre(middle, unit), varying)
+
+    def keys(self, X: FloatArray, y: IntArray, seed: int) -> Keys:
+        """Return a hash of the positions and the label of each row, whatever the order of the columns."""
+        total = np.zeros(len(y), np.uint64)
+        for j in np.flatnonzero(self.varying):
+            place = _on_grid(X[:, j], self.unit[j], self.centre[j]).view(np.uint64)
+            total += _mixed(place + self._signature(j))
+        return _mixed(_mixed(y.astype(np.uint64) + np.uint64(seed)) + total)
+
+    def _signature(self, j: int) -> np.uint64:
+        """Return a number that tells a column from others, wherever it stands."""
+        numbers = np.array([self.unit[j], self.centre[j] + 0.0]).view(np.uint64)
+        return np.uint64(np.bitwise_xor.reduce(_mixed(numbers + np.arange(2, dtype=np.uint64))))
+
+
+def exact_keys(X: FloatArray, y: IntArray, seed: int, varying: BoolArray | None = None) -> Keys:
+    """Return a hash of the numbers and the label of each row; constant columns do not count.
+
+    `varying`, (d,), says which columns are not constant; None: those in which these rows differ.
+    """
+    varying = X.min(axis=0) < X.max(axis=0) if varying is None else varying
     key = y.astype(np.uint64) + np.uint64(seed)
-    for column in X.T:
-        if column.min() < column.max():
-            # Adding 0.0 turns -0.0 into 0.0: they are equal but differ in bits.
-            key = _mixed(key + (column + 0.0).view(np.uint64))
+    for j in np.flatnonzero(varying):
+        # Adding 0.0 turns -0.0 into 0.0: they are equal but differ in bits.
+        key = _mixed(key + (X[:, j] + 0.0).view(np.uint64))
     return key
 
 
@@ -79,9 +120,24 @@ def _positions(column: FloatArray) -> NDArray[np.int64]:
     half = 0.5 * high - 0.5 * low  # of the largest numbers, the difference itself may be infinite
     if half == 0.0:
         return np.zeros(n, np.int64)
-    unit = 2.0 ** np.clip(np.round(np.log2(half)) + 1.0, *_EXPONENTS)
+    unit = _unit(2.0 * half)
+    return _on_grid(column, unit, _centre(middle, unit))
+
+
+def _unit(spread: FloatArray) -> FloatArray:
+    """Return the power of two next to each number."""
+    return np.asarray(2.0 ** np.clip(np.round(np.log2(spread)), *_EXPONENTS))
+
+
+def _centre(middle: FloatArray, unit: FloatArray) -> FloatArray:
+    """Return the multiple of the unit next to each number."""
+    return np.asarray(unit * np.round(middle / unit + _NO_TIE))
+
+
+def _on_grid(column: FloatArray, unit: FloatArray, centre: FloatArray) -> NDArray[np.int64]:
+    """Return the positions of the numbers of a column."""
     with np.errstate(over="ignore"):
-        distance = (column - unit * np.round(middle / unit + _NO_TIE)) / unit
+        distance = (column - centre) / unit
     positions = np.round(_STEPS * np.arcsinh(np.clip(distance, -_FARTHEST, _FARTHEST)))
     return np.asarray(positions, dtype=np.int64)
 
