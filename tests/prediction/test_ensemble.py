@@ -40,7 +40,7 @@ def training():
     )
     f = np.sin(2 * X[:, 0]) + X[:, 2] + 0.5 * np.log(X[:, 3])
     y = np.digitize(f + 0.4 * rng.normal(size=150), [-0.5, 0.5, 1.2])
-    return read_training(X, y, owner="ISBOR")
+    return read_training(X, y, owner="ISBOR", workers=Workers(1))
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +235,7 @@ def test_columns_that_a_family_leaves_out():
     rng = np.random.default_rng(1)
     X = np.column_stack([np.full(80, 2.0), rng.integers(0, 2, 80), rng.integers(0, 2, 80)])
     y = np.digitize(X[:, 1] - X[:, 2] + 0.5 * rng.normal(size=80), [-0.5, 0.5])
-    small = read_training(X, y, owner="ISBOR")
+    small = read_training(X, y, owner="ISBOR", workers=Workers(1))
     with Workers(1) as workers:
         parts = [FAMILIES[name](small, SETTINGS, "fit", workers, None).model for name in ("rbf", "mixed")]
         model = Ensemble.of_families(parts, small.rows, workers)

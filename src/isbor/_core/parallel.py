@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack
 from copy import copy
@@ -165,10 +165,13 @@ class Workers:
         part._end = now + share * (self._end - now)
         return part
 
-    def map(self, function: Callable[[Block], T], blocks: list[Block]) -> Iterator[T]:
-        """Yield `function(block)` in the order of the blocks, computed a few blocks in advance."""
+    def map(self, function: Callable[[Block], T], blocks: Iterable[Block]) -> Iterator[T]:
+        """Yield `function(block)` in the order of the blocks, computed a few blocks in advance.
+
+        The blocks are taken one by one, as they are needed.
+        """
         self.check()
-        if self._pool is None or len(blocks) < 2 or not self._idle.count:
+        if self._pool is None or not self._idle.count or (isinstance(blocks, Sized) and len(blocks) < 2):
             yield from map(function, blocks)
             return
         pending: deque[Future[T]] = deque()

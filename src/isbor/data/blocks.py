@@ -2,13 +2,23 @@
 
 A fit passes over all rows several times, so what it reads is a source: something that gives its blocks of
 rows again each time it is asked. `isbor.sources` opens files, queries and others as sources.
+
+All that a fit needs of the rows are summaries: counts, moments, samples, sums of derivatives. The summary of
+a table follows from those of its blocks, which are merged one after the other. So blocks may be read and
+summarised by several threads, or where they are: a source that has its rows elsewhere has a method
+`summarised` of its own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
-__all__ = ["Block", "Source"]
+from isbor._core.parallel import Workers
+
+__all__ = ["Block", "RemoteSource", "Source", "located", "summarised"]
+
+S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +38,45 @@ class Source(Protocol):
 
     def blocks(self) -> Iterator[Block]:
         """Yield all rows, block by block, from the first one."""
+
+
+@runtime_checkable
+class RemoteSource(Source, Protocol):
+    """A source whose rows are summarised where they are, in other processes."""
+
+    def summarised(self, of_block: Callable[[Block], S], merged: Callable[[S, S], S]) -> S:
+        """Return the merged summaries of all blocks. Both functions can be pickled."""
+
+
+def summarised(
+    source: Source, of_block: Callable[[Block], S], merged: Callable[[S, S], S], workers: Workers
+) -> S:
+    """Return the summary of a table: those of its blocks, merged in their order.
+
+    An error for a block names its rows.
+    """
+    if isinstance(source, RemoteSource):
+        return source.summarised(of_block, merged)
+
+    def of_located(block: Block) -> S:
+        with located(block):
+            return of_block(block)
+
+    parts = workers.map(of_located, source.blocks())
+    try:
+        total = next(parts)
+    except StopIteration:
+        raise ValueError("The source has no rows. Check the files or the filter that it reads.") from None
+    for part in parts:
+        total = merged(total, part)
+    return total
+
+
+@contextmanager
+def located(block: Block) -> Iterator[None]:
+    """Name the rows of a block in the message of a ValueError or TypeError."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(f"In {block.where} (counted from its first row below): {error}") from error

@@ -22,32 +22,19 @@ Nothing is scaled here. `isbor.data.rows` scales the matrix and treats the colum
 encoding.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array
 
 from isbor._core.types import FloatArray, IntArray
 from isbor._core.warnings import warn_user
+from isbor.data.cells import Missing, check_cells, column_name, numeric_cells, read_columns, read_table
 from isbor.data.features import check_names, check_number, feature_names
-from isbor.data.frames import (
-    UNSEEN,
-    Category,
-    Column,
-    as_numbers,
-    as_positions,
-    data_frame,
-    holds_numbers,
-    read_column,
-)
+from isbor.data.frames import UNSEEN, Category, as_numbers, as_positions, data_frame, holds_numbers
+from isbor.data.moments import steady
 
-__all__ = ["Missing", "TableEncoding", "learn_table"]
-
-Missing: TypeAlias = Literal["auto", "indicator", "error"]
+__all__ = ["TableEncoding", "learn_table", "no_value", "warn_of_identifier"]
 
 _FEW_ROWS = 20  # with fewer, one category per row is nothing unusual
 
@@ -77,6 +64,12 @@ class TableEncoding:
         return np.repeat(np.arange(len(self.categories)), self._widths)
 
     @property
+    def first_column(self) -> IntArray:
+        """The first encoded column of each feature."""
+        widths = self._widths
+        return np.asarray(np.cumsum(widths) - widths)
+
+    @property
     def categorical(self) -> NDArray[np.bool_]:
         """Whether each encoded column is a 0/1 column of a categorical feature."""
         marks = [
@@ -86,6 +79,11 @@ class TableEncoding:
             for categories, ranked, width in zip(self.categories, self.ranked, self._widths, strict=True)
         ]
         return np.concatenate(marks)
+
+    @property
+    def scale_group(self) -> IntArray:
+        """For each 0/1 column of a categorical feature, the feature, whose columns share a scale; else -1."""
+        return np.where(self.categorical, self.feature, -1)
 
     @property
     def unseen_column(self) -> IntArray:
@@ -124,20 +122,20 @@ class TableEncoding:
             first = next(j for j, categories in enumerate(self.categories) if categories is not None)
             raise ValueError(
                 f"X is of type {type(X).__name__}; {owner} was fitted to a data frame with categories in "
-                f"{_column(self.feature_names, first)}. Pass a data frame with the same columns."
+                f"{column_name(self.feature_names, first)}. Pass a data frame with the same columns."
             )
         check_names(feature_names(frame), self.feature_names, owner)
         if frame is None or (holds_numbers(frame) and not self._has_categories):
-            cells = _numeric_cells(X, owner)
+            cells = numeric_cells(X, owner)
             check_number(cells.shape[1], len(self.categories), owner)
-            _check_cells(cells, self.feature_names, owner, self.missing, is_frame=frame is not None)
+            check_cells(cells, self.feature_names, owner, self.missing, is_frame=frame is not None)
         else:
             check_number(frame.shape[1], len(self.categories), owner)
-            columns = _read_columns(frame, self.feature_names, owner)
+            columns = read_columns(frame, self.feature_names, owner)
             cells = np.stack([column.cells for column in columns], axis=1)
-            _check_cells(cells, self.feature_names, owner, self.missing, is_frame=True)
+            check_cells(cells, self.feature_names, owner, self.missing, is_frame=True)
             for j, (column, categories) in enumerate(zip(columns, self.categories, strict=True)):
-                where = _column(self.feature_names, j)
+                where = column_name(self.feature_names, j)
                 cells[:, j] = (
                     as_numbers(column, where)
                     if categories is None
@@ -211,22 +209,14 @@ def learn_table(
     >>> encoding("ISBOR", [[np.nan, 7.0]])
     array([[2., 7., 0.]])
     """
-    if missing not in get_args(Missing):
-        choices = ", ".join(map(repr, get_args(Missing)))
-        raise ValueError(f"missing is {missing!r}; one of {choices} is needed.")
-    frame = data_frame(X)
-    names = feature_names(frame)
+    names, cells, columns = read_table(owner, X, missing)
     categories: tuple[tuple[Category, ...] | None, ...]
-    if frame is None or holds_numbers(frame):
-        cells = _numeric_cells(X, owner)
+    if columns is None:
         categories = (None,) * cells.shape[1]
         ranked = np.zeros(cells.shape[1], dtype=np.bool_)
     else:
-        columns = _read_columns(frame, names, owner)
-        cells = np.stack([column.cells for column in columns], axis=1)
         categories = tuple(column.categories for column in columns)
         ranked = np.array([column.ordered for column in columns])
-    _check_cells(cells, names, owner, missing, is_frame=frame is not None)
     weight = np.ones(len(cells)) if weight is None else weight
     counts = weight > 0.0
     categories = tuple(_occurring(of_feature, cells[:, j], counts) for j, of_feature in enumerate(categories))
@@ -235,12 +225,12 @@ def learn_table(
     weight = weight[rows]
     fill, indicator = np.full(len(categories), np.nan), np.zeros(len(categories), dtype=np.bool_)
     for j, of_feature in enumerate(categories):
-        column, where = cells[rows, j], _column(names, j)
+        column, where = cells[rows, j], column_name(names, j)
         indicator[j] = np.isnan(column).any()
         ranked[j] &= len(of_feature or ()) > 2
         if of_feature is None or ranked[j]:
             fill[j] = _mean(column, weight, where)
-        _warn_of_identifier(of_feature, len(weight), where)
+        warn_of_identifier(of_feature, len(weight), where)
     encoding = TableEncoding(names, categories, ranked, fill, indicator, missing)
     return encoding, encoding._encode(cells)
 
@@ -259,7 +249,7 @@ def _occurring(
     return tuple(categories[position] for position in kept)
 
 
-def _warn_of_identifier(categories: tuple[Category, ...] | None, n_rows: int, where: str) -> None:
+def warn_of_identifier(categories: tuple[Category, ...] | None, n_rows: int, where: str) -> None:
     """Warn if a feature has more categories than half the rows: nothing can be learned from it."""
     if categories is not None and n_rows >= _FEW_ROWS and len(categories) > n_rows / 2:
         warn_user(
@@ -270,58 +260,9 @@ def _warn_of_identifier(categories: tuple[Category, ...] | None, n_rows: int, wh
         )
 
 
-def _numeric_cells(X: object, owner: str) -> FloatArray:
-    try:
-        if isinstance(X, np.ma.MaskedArray):
-            X = np.ma.filled(X.astype(np.float64), np.nan)  # scikit-learn would drop the mask
-        checked: FloatArray = check_array(
-            X, dtype=np.float64, order="C", ensure_all_finite=False, estimator=owner, input_name="X"
-        )
-    except ValueError as error:
-        if not str(error).startswith("could not convert string to float"):
-            raise
-        raise ValueError(
-            f"{error}: X is an array, and {owner} needs arrays of numbers. Pass a data "
-            "frame instead: its columns of strings are treated as categories."
-        ) from None
-    return checked
-
-
-def _read_columns(frame: nw.DataFrame[Any], names: Sequence[str] | None, owner: str) -> list[Column]:
-    if len(frame) == 0:
-        raise ValueError(
-            f"Found array with 0 sample(s) (shape={frame.shape}) while a minimum of 1 is required by "
-            f"{owner}. Check the filter that made X."
-        )
-    return [read_column(column, _column(names, j)) for j, column in enumerate(frame.iter_columns())]
-
-
-def _check_cells(
-    cells: FloatArray, names: Sequence[str] | None, owner: str, missing: Missing, is_frame: bool
-) -> None:
-    """Raise ValueError if a cell is infinite, or missing where missing cells are not accepted."""
-    bad = ~np.isfinite(cells)
-    if not bad.any():
-        return
-    accepted = missing == "indicator" or (missing == "auto" and is_frame)
-    if accepted:
-        bad = np.isinf(cells)
-        if not bad.any():
-            return
-    row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
-    is_missing = np.isnan(cells[row, column])
-    remedy = (
-        "Drop these rows or impute the values, for example with "
-        'sklearn.impute.SimpleImputer(add_indicator=True). Or set missing="indicator" to replace them by the '
-        "mean and mark them in an extra column."
-        if is_missing
-        else "Replace infinite values, or drop these rows."
-    )
-    raise ValueError(
-        f"X contains {'inf' if accepted else 'NaN or inf'} in {np.count_nonzero(bad)} cell(s), the first "
-        f"({'NaN' if is_missing else 'inf'}) in row {row}, {_column(names, column)}; {owner} needs finite "
-        f"numbers. {remedy}"
-    )
+def no_value(where: str, n_rows: int) -> ValueError:
+    """Return the error for a column without a value."""
+    return ValueError(f"X holds no value in {where}: all {n_rows} cells are missing. Drop the column.")
 
 
 def _mean(cells: FloatArray, weight: FloatArray, where: str) -> float:
@@ -331,7 +272,7 @@ def _mean(cells: FloatArray, weight: FloatArray, where: str) -> float:
     """
     present = np.flatnonzero(~np.isnan(cells))
     if len(present) == 0:
-        raise ValueError(f"X holds no value in {where}: all {len(cells)} cells are missing. Drop the column.")
+        raise no_value(where, len(cells))
     cells, weight = cells[present], weight[present]
     if (weight == 1.0).all():
         values, total = np.unique(cells, return_counts=True)
@@ -340,8 +281,5 @@ def _mean(cells: FloatArray, weight: FloatArray, where: str) -> float:
         total = np.bincount(place, weight)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.sum(values * total) / total.sum()
-    return float(mean if np.isfinite(mean) else np.sum(values * (total / total.sum())))
-
-
-def _column(names: Sequence[str] | None, j: int) -> str:
-    return f"column {j}" if names is None else f"column {names[j]!r}"
+        squares = np.sum(np.square(values) * total) / total.sum()
+    return steady(mean if np.isfinite(mean) else np.sum(values * (total / total.sum())), squares)

@@ -39,6 +39,7 @@ class Column:
     categories: tuple[Category, ...] | None  # those that occur, in order; None for a numeric column
     cells: FloatArray  # (n,) numbers, or positions in `categories`; NaN where missing
     ordered: bool = False  # whether the column's type says that the categories are ordered
+    declared: tuple[Category, ...] | None = None  # all categories, if the column's type declares their order
 
 
 def data_frame(X: object) -> nw.DataFrame[Any] | None:
@@ -92,7 +93,8 @@ def _read_categories(column: nw.Series[Any], where: str) -> Column:
     if values:
         codes = column.replace_strict(values, [place[_plain(v)] for v in values], return_dtype=nw.Float64)
         cells[:] = codes.to_numpy()
-    return Column(tuple(categories), cells, _is_ordered(column))
+    in_order = None if declared is None else tuple(declared)
+    return Column(tuple(categories), cells, _is_ordered(column), in_order)
 
 
 def _is_ordered(column: nw.Series[Any]) -> bool:

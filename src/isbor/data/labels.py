@@ -34,6 +34,7 @@ __all__ = [
     "OrderedLabels",
     "encode_labels",
     "is_quantity",
+    "levels_of_weight",
     "observed_levels",
     "ordered_union",
     "rank_labels",
@@ -117,13 +118,18 @@ def observed_levels(labels: OrderedLabels, weight: FloatArray | None = None, *, 
 
     A level all of whose rows weigh nothing counts as absent, as if the rows had been removed.
     """
-    total = np.bincount(labels.codes, weights=weight, minlength=len(labels.classes))
+    total = np.bincount(labels.codes, weights=weight, minlength=len(labels.classes)).astype(np.float64)
+    return levels_of_weight(labels.classes, total, fewest=fewest)
+
+
+def levels_of_weight(classes: LabelArray, total: FloatArray, *, fewest: int = 2) -> IntArray:
+    """Return the codes, ascending, of the levels with positive total weight."""
     observed = np.flatnonzero(total > 0)
     if len(observed) < fewest:
         needed = f"{fewest} {'is' if fewest == 1 else 'are'} needed"
         raise ValueError(
             f"y holds {len(observed)} {'class' if len(observed) == 1 else 'classes'} with positive weight "
-            f"{labels.classes[observed].tolist()}; at least {needed}. "
+            f"{classes[observed].tolist()}; at least {needed}. "
             "Check the target column, the filter that made this subset, and the sample weights."
         )
     return observed
@@ -134,10 +140,9 @@ def is_quantity(n_distinct: int, n_rows: int) -> bool:
     return n_distinct > max(20, n_rows // 10)
 
 
-def warn_of_quantity(labels: OrderedLabels) -> None:
+def warn_of_quantity(n_classes: int, n_rows: int, given_order: bool) -> None:
     """Warn if the labels are so many different numbers that a few classes cannot be meant."""
-    n_classes, n_rows = len(labels.classes), len(labels.codes)
-    if not labels.given_order and is_quantity(n_classes, n_rows):
+    if not given_order and is_quantity(n_classes, n_rows):
         warn_user(
             f"y holds {n_classes} different numbers in {n_rows} rows, and each becomes a class. If y is a "
             "quantity, cut it into a few classes first, for instance with pandas.qcut(y, 5, labels=False). "

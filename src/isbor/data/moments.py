@@ -7,12 +7,25 @@ import numpy as np
 
 from isbor._core.types import FloatArray
 
-__all__ = ["Moments"]
+__all__ = ["Moments", "steady"]
+
+_STEPS = 2.0**24  # of the grid of means, in a unit
+
+
+def steady(mean: float, squares: float) -> float:
+    """Return a mean without the digits that depend on the order of the sum.
+
+    It is rounded to a grid, 2⁻²⁴ of the root mean square wide; `squares` is the mean square.
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        width = 2.0 ** np.round(0.5 * np.log2(squares)) / _STEPS
+        rounded = np.round(mean / width) * width
+    return float(rounded) if np.isfinite(rounded) and width > 0.0 else float(mean)
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Moments and ranges of the numbers of d columns; missing cells (NaN) and rows of weight 0 do not count."""
+    """Moments and ranges of the numbers of d columns, without missing cells (NaN) and rows of weight 0."""
 
     weight: FloatArray  # (d,) total weight of the rows with a number
     mean: FloatArray  # (d,) 0 for a column without numbers
@@ -68,3 +81,9 @@ class Moments:
             std = np.sqrt(self.squares / np.where(self.weight > 0.0, self.weight, 1.0))
             half = np.where(self.varying, 0.5 * self.high - 0.5 * self.low, 0.0)
         return np.where(np.isfinite(std), std, half)
+
+    @property
+    def mean_square(self) -> FloatArray:
+        """Mean square of each column, (d,); infinite if it overflows."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.squares / np.where(self.weight > 0.0, self.weight, 1.0) + np.square(self.mean)

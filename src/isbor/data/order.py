@@ -18,9 +18,9 @@ columns can be exchanged without changing the table.
 **Rows** are ordered by a hash of their positions, with the columns in that order, and of the label. Rows with
 the same positions are ordered by a hash of their numbers.
 
-**Large tables** are read block by block, and quartiles and sums over distinct rows cannot be computed so. Their
-grids come from means and standard deviations instead (`Grid`), and the hash of a row is one of a sum over the
-columns, so that it does not depend on the order of the columns either.
+**Large tables** are read block by block, and quartiles and sums over distinct rows cannot be computed so.
+Their grids come from means and standard deviations instead (`Grid`), and the hash of a row is one of a sum
+over the columns, so that it does not depend on the order of the columns either.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isbor._core.types import BoolArray, FloatArray, IntArray
-from isbor.data.moments import Moments
 
 __all__ = ["Grid", "Keys", "column_order", "exact_keys", "grid_keys"]
 
@@ -51,25 +50,25 @@ class Grid:
     varying: BoolArray  # (d,) constant columns do not count
 
     @classmethod
-    def of(cls, moments: Moments) -> Self:
-        """Return the grids for columns with these moments."""
-        varying = moments.varying & (moments.spread > 0.0)
-        unit = _unit(np.where(varying, moments.spread, 1.0))
-        middle = np.where(varying, moments.mean, 0.0)
-        return cls(unit, _centre(middle, unit), varying)
+    def of(cls, spread: FloatArray, middle: FloatArray, varying: BoolArray) -> Self:
+        """Return the grids of columns with these spreads and middles."""
+        varying = varying & (spread > 0.0)
+        unit = _unit(np.where(varying, spread, 1.0))
+        return cls(unit, _centre(np.where(varying, middle, 0.0), unit), varying)
 
     def keys(self, X: FloatArray, y: IntArray, seed: int) -> Keys:
         """Return a hash of the positions and the label of each row, whatever the order of the columns."""
         total = np.zeros(len(y), np.uint64)
-        for j in np.flatnonzero(self.varying):
+        signatures = self._signatures()
+        for j in np.flatnonzero(self.varying).tolist():
             place = _on_grid(X[:, j], self.unit[j], self.centre[j]).view(np.uint64)
-            total += _mixed(place + self._signature(j))
+            total += _mixed(place + signatures[j])
         return _mixed(_mixed(y.astype(np.uint64) + np.uint64(seed)) + total)
 
-    def _signature(self, j: int) -> np.uint64:
-        """Return a number that tells a column from others, wherever it stands."""
-        numbers = np.array([self.unit[j], self.centre[j] + 0.0]).view(np.uint64)
-        return np.uint64(np.bitwise_xor.reduce(_mixed(numbers + np.arange(2, dtype=np.uint64))))
+    def _signatures(self) -> Keys:
+        """Return a number for each column that tells it from others, wherever it stands."""
+        unit, centre = self.unit.view(np.uint64), (self.centre + 0.0).view(np.uint64)
+        return _mixed(_mixed(unit) + centre)
 
 
 def exact_keys(X: FloatArray, y: IntArray, seed: int, varying: BoolArray | None = None) -> Keys:

@@ -19,9 +19,8 @@ class Ranges:
     high: FloatArray
 
     @classmethod
-    def of(cls, X: FloatArray, counted: BoolArray) -> Self:
-        """Return the ranges of encoded rows; of the `counted` columns, (d,), those that are not constant."""
-        low, high = X.min(axis=0), X.max(axis=0)
+    def of(cls, low: FloatArray, high: FloatArray, counted: BoolArray) -> Self:
+        """Return the ranges, (d,), of the `counted` encoded columns that are not constant."""
         columns = np.flatnonzero(counted & (low < high))
         return cls(columns, low[columns], high[columns])
 

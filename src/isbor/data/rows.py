@@ -22,7 +22,7 @@ from isbor._core.types import BoolArray, FloatArray, IntArray
 from isbor.data.folds import rank_in_class
 from isbor.data.order import column_order, exact_keys, grid_keys
 
-__all__ = ["Scaling", "TrainingRows", "canonical_rows"]
+__all__ = ["Scaling", "TrainingRows", "canonical_rows", "merged_rows"]
 
 _REFERENCE_ROWS = 1000
 # Of a column of smaller numbers, one over the standard deviation may be beyond the largest float.
@@ -148,12 +148,25 @@ def canonical_rows(
     feature : (d,) the feature of each column; None if each is one
     group : (d,) columns with the same number ≥ 0 belong to one categorical feature; -1 for others
     """
+    source, merged = merged_rows(X, y, weight, seed)
+    X, y = X[source], y[source]
+    columns = column_order(X, y, np.arange(X.shape[1]) if feature is None else feature)
+    order = np.argsort(grid_keys(X, y, seed, columns), kind="stable")
+    order = order[_interleave(y[order])]
+    X, y, source, merged = X[order], y[order], source[order], merged[order]
+    scaling = _standardise(X, merged, columns, group)
+    return TrainingRows(X, y, merged, source), scaling
+
+
+def merged_rows(X: FloatArray, y: IntArray, weight: FloatArray, seed: int) -> tuple[IntArray, FloatArray]:
+    """Return one of each set of equal rows of positive weight, and their total weights.
+
+    Their order depends on nothing but the set of rows.
+    """
     kept = np.flatnonzero(weight > 0)
     if len(kept) < len(weight):
-        rows, scaling = canonical_rows(
-            X[kept], y[kept], weight[kept], seed=seed, feature=feature, group=group
-        )
-        return replace(rows, source=kept[rows.source]), scaling
+        source, merged = merged_rows(X[kept], y[kept], weight[kept], seed)
+        return kept[source], merged
     key = exact_keys(X, y, seed)
     # Equal rows are sorted by weight, so that the sum of weights does not depend on the input order.
     order = np.lexsort((weight, key))
@@ -162,16 +175,7 @@ def canonical_rows(
     twins = np.flatnonzero(same)
     same[twins] = (X[order[twins + 1]] == X[order[twins]]).all(axis=1)
     first = np.flatnonzero(np.concatenate(([True], ~same)))
-    merged = np.add.reduceat(weight[order], first)
-    source = np.minimum.reduceat(order, first)
-
-    X, y = X[source], y[source]
-    columns = column_order(X, y, np.arange(X.shape[1]) if feature is None else feature)
-    order = np.argsort(grid_keys(X, y, seed, columns), kind="stable")
-    order = order[_interleave(y[order])]
-    X, y, source, merged = X[order], y[order], source[order], merged[order]
-    scaling = _standardise(X, merged, columns, group)
-    return TrainingRows(X, y, merged, source), scaling
+    return np.minimum.reduceat(order, first), np.add.reduceat(weight[order], first)
 
 
 def _interleave(y: IntArray) -> IntArray:

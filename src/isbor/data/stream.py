@@ -8,7 +8,9 @@ from numpy.typing import ArrayLike
 from isbor._core.types import FloatArray
 from isbor.data.labels import OrderedLabels, rank_labels
 from isbor.data.rows import TrainingRows
-from isbor.data.training import ClassWeight, TrainingSet, checked_weights
+from isbor.data.training import checked_weights
+from isbor.data.training_set import TrainingSet
+from isbor.data.weights import ClassWeight
 
 __all__ = ["further_training", "unscaled_where_constant"]
 

@@ -13,8 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray, LabelArray
-from isbor.data.encoding import Missing, TableEncoding
-from isbor.data.training import ClassWeight, TrainingSet, read_training
+from isbor.data.blocks import Source
+from isbor.data.cells import Missing
+from isbor.data.encoding import TableEncoding
+from isbor.data.training import read_training
+from isbor.data.training_set import TrainingSet
+from isbor.data.weights import ClassWeight
 from isbor.estimators.parameters import DICT, NONE, RANDOM_STATE, Allowed, check_parameters, choice, integer
 from isbor.model.latent import Latent, LatentModel
 from isbor.prediction.decisions import Loss, decide, margins
@@ -97,16 +101,20 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: ArrayLike | Source, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit the model.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, data frame of shape (n_samples, n_features), or source
             An array of numbers, on any scale, or a data frame (pandas, polars, pyarrow, modin), which may
-            have categorical columns and missing cells.
+            have categorical columns and missing cells. Or a table that is read block by block, with its
+            labels and weights, see `isbor.sources.open_table`.
         y : array-like of shape (n_samples,)
             Ordered labels: integers, booleans, an ordered categorical, or strings together with `classes`.
+            None if X is a source.
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights of the rows. A row of weight 2 counts as two equal rows, a row of weight 0 is
             ignored. None means weight 1 for all rows.
@@ -122,7 +130,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     @abstractmethod
-    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+    def _fit(self, X: object, y: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
         """Fit the model. Parameters have been checked; if it fails, attributes are restored."""
 
     def _check_parameters(self) -> None:
@@ -131,29 +139,34 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _read_training(
         self,
         X: object,
-        y: ArrayLike,
+        y: ArrayLike | None,
         sample_weight: ArrayLike | None,
         *,
         classes: object = None,
         pairwise: bool = False,
         fewest_levels: int = 2,
+        samples: bool = False,
     ) -> TrainingSet:
         """Check and encode training data; set what they determine: classes, features and their encoding.
 
-        `classes` lists all classes, by default those of the parameter.
+        `classes` lists all classes, by default those of the parameter. If `samples`, a sample of many rows
+        will do.
         """
-        training = read_training(
-            X,
-            y,
-            sample_weight,
-            owner=type(self).__name__,
-            missing=self.missing,
-            classes=self.classes if classes is None else classes,
-            class_weight=self.class_weight,
-            random_state=self.random_state,
-            pairwise=pairwise,
-            fewest_levels=fewest_levels,
-        )
+        with Workers(self.n_jobs) as workers:
+            training = read_training(
+                X,
+                y,
+                sample_weight,
+                owner=type(self).__name__,
+                workers=workers,
+                missing=self.missing,
+                classes=self.classes if classes is None else classes,
+                class_weight=self.class_weight,
+                random_state=self.random_state,
+                pairwise=pairwise,
+                fewest_levels=fewest_levels,
+                samples=samples,
+            )
         self._encoding, self.classes_ = training.encoding, training.classes
         self.n_features_in_ = len(training.encoding.categories)
         names = training.encoding.feature_names

@@ -10,8 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, LabelArray
 from isbor._core.warnings import warn_user
-from isbor.data.encoding import Missing
-from isbor.data.training import ClassWeight, TrainingSet
+from isbor.data.cells import Missing
+from isbor.data.training_set import TrainingSet
+from isbor.data.weights import ClassWeight
 from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.latent import LatentClassifier, thresholds_of_all_levels
 from isbor.estimators.parameters import POSITIVE, Allowed, choice, integer
@@ -157,7 +158,7 @@ class GPOR(LatentClassifier):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+    def _fit(self, X: object, y: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
         if self.metric == "ard" and self.gamma != "evidence":
             raise ValueError(
                 f"metric='ard' cannot be combined with gamma={self.gamma!r}: gamma applies to "

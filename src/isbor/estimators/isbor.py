@@ -11,15 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.trace import Callback, StopReason
 from isbor._core.types import LabelArray
-from isbor.data.encoding import Missing
+from isbor.data.cells import Missing
 from isbor.data.labels import rank_labels
 from isbor.data.rows import TrainingRows
-from isbor.data.training import ClassWeight, TrainingSet
+from isbor.data.training_set import TrainingSet
+from isbor.data.weights import ClassWeight
 from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer, number
 from isbor.estimators.sparse import SparseClassifier
 from isbor.model.cuts import Varying
 from isbor.prediction.parallel_lines import ParallelLines, parallel_lines
+from isbor.search.all_rows import fit_to_all_rows
 from isbor.search.families.catalogue import fit_families
 from isbor.search.result import Family, SearchResult
 from isbor.search.selection import Known, Selection, select_families
@@ -328,11 +330,11 @@ class ISBOR(SparseClassifier):
         return parallel_lines(blocks, self._thresholds, places, self.classes_)
 
     def _search(
-        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None, callback: Callback | None
+        self, X: object, y: ArrayLike | None, sample_weight: ArrayLike | None, callback: Callback | None
     ) -> SearchResult:
         self._check_combination()
         with Workers(self.n_jobs, self.max_time) as workers:
-            training = self._read_training(X, y, sample_weight)
+            training = self._read_training(X, y, sample_weight, samples=self.solver == "gram")
             self._check_size(training.rows)
             settings = self._settings(training.seed)
             selection, known = self._select(training, settings, workers, callback)
@@ -340,6 +342,8 @@ class ISBOR(SparseClassifier):
             results = fit_families(selection.families, training, settings, "fit", workers, callback)
             result = SearchResult.average(list(results.values()), training.rows, workers)
             result = replace(result, model=replace(result.model, temperature=selection.temperature.value))
+            if training.all_rows is not None and not workers.is_late():
+                result = replace(result, model=fit_to_all_rows(result.model, training.all_rows, workers))
             if workers.was_late:
                 result = replace(result, stop_reason=StopReason.MAX_TIME)
             self._set_fitted(training, result, workers)

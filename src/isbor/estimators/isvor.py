@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
-from isbor.data.encoding import Missing
+from isbor.data.cells import Missing
 from isbor.data.folds import growing_fold_numbers
 from isbor.data.rows import TrainingRows
 from isbor.data.stream import further_training, unscaled_where_constant
-from isbor.data.training import ClassWeight, TrainingSet
+from isbor.data.training_set import TrainingSet
+from isbor.data.weights import ClassWeight
 from isbor.estimators.base import all_or_nothing
 from isbor.estimators.kernel_machines import FOLDS, KERNEL_PARAMETERS, Gamma, KernelClassifier
 from isbor.estimators.parameters import POSITIVE, Allowed, choice
@@ -235,7 +236,7 @@ class ISVOR(KernelClassifier[CutScore]):
             self._learn(training, kernel, before)
         return self
 
-    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+    def _fit(self, X: object, y: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
         training = self._read_training(X, y, sample_weight, pairwise=self.kernel == "precomputed")
         self._learn(training, self._kernel_for(training), None)
 

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from isbor._core.types import LabelArray
-from isbor.data.encoding import Missing
+from isbor.data.cells import Missing
 from isbor.data.rows import TrainingRows
-from isbor.data.training import ClassWeight
+from isbor.data.weights import ClassWeight
 from isbor.estimators.kernel_machines import KERNEL_PARAMETERS, BatchKernelClassifier, Gamma
 from isbor.estimators.parameters import POSITIVE, Allowed, choice
 from isbor.kernel.discriminant import solve_discriminant

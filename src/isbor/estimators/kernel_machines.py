@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
-from isbor.data.training import TrainingSet
+from isbor.data.training_set import TrainingSet
 from isbor.estimators.base import SHARED_PARAMETERS, OrdinalClassifier
 from isbor.estimators.parameters import BOOLEAN, POSITIVE, Allowed, choice, integer, number
 from isbor.kernel.calibration import Calibration, calibrate, cross_fitted_scores
@@ -173,7 +173,7 @@ class BatchKernelClassifier(KernelClassifier[Cut]):
     def _solve(self, rows: TrainingRows, kernel: Kernel) -> Cut:
         """Fit a machine to the rows."""
 
-    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+    def _fit(self, X: object, y: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
         training = self._read_training(X, y, sample_weight, pairwise=self.kernel == "precomputed")
         kernel = self._kernel_for(training)
         cut = self._solve(training.rows, kernel)

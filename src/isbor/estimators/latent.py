@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.ranges import Ranges
-from isbor.data.training import TrainingSet
+from isbor.data.training_set import TrainingSet
 from isbor.estimators.base import OrdinalClassifier, map_latent
 from isbor.gp.reference import fit_reference
 from isbor.model.latent import Drift, GaussianModel, Latent, LatentModel
@@ -44,7 +44,7 @@ def thresholds_of_all_levels(
         thresholds,
         training.observed,
         n_levels,
-        total_weight=training.rows.total_weight,
+        total_weight=training.total_weight,
         noise_scale=noise_scale,
         responses=map_latent(
             model.latent, model.n_functions, training.X[training.weight > 0], mean_and_scale, workers
@@ -71,12 +71,12 @@ class LatentClassifier(OrdinalClassifier):
         """Learn what bands and rows far from the data need; the model has this log evidence."""
         rows = training.rows
         rates = np.zeros(len(training.classes))
-        rates[training.observed] = np.bincount(rows.y, rows.weight) / rows.total_weight
-        self._base_rates = with_lapses(rates[None], lapse_after(rows.total_weight))[0]
+        rates[training.observed] = training.level_weight / training.total_weight
+        self._base_rates = with_lapses(rates[None], lapse_after(training.total_weight))[0]
         sample = rows.head(_SLOPE_ROWS)
         slopes = sample.weight @ np.square(self._model.slopes(sample.X)) / sample.total_weight
         used = slopes > _NEGLIGIBLE * slopes.max(initial=0.0)
-        self._ranges = Ranges.of(training.X[rows.source], used & ~training.encoding.categorical)
+        self._ranges = Ranges.of(*training.ranges, used & ~training.encoding.categorical)
         process = fit_reference(rows, training.scaling, slopes, workers)
         self._reference = Reference.beside(process, log_evidence, training.observed, len(training.classes))
 

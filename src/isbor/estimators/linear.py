@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike
 
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, LabelArray
-from isbor.data.encoding import Missing
+from isbor.data.cells import Missing
 from isbor.data.rows import Scaling, TrainingRows
-from isbor.data.training import ClassWeight
+from isbor.data.weights import ClassWeight
 from isbor.estimators.latent import LatentClassifier, thresholds_of_all_levels
 from isbor.inference.expansion import Expansion, expand
 from isbor.inference.mode import find_mode, starting_thresholds
@@ -106,7 +106,7 @@ class OrderedProbit(LatentClassifier):
     ) -> None:
         super().__init__(missing, classes, class_weight, n_jobs, random_state=None)  # nothing is drawn
 
-    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+    def _fit(self, X: object, y: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
         training = self._read_training(X, y, sample_weight)
         scaling = training.scaling
         with Workers(self.n_jobs) as workers:

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback
 from isbor._core.types import LabelArray
-from isbor.data.encoding import Missing
-from isbor.data.training import ClassWeight
+from isbor.data.cells import Missing
+from isbor.data.weights import ClassWeight
 from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer
 from isbor.estimators.sparse import SparseClassifier
@@ -121,7 +121,7 @@ class SBOR(SparseClassifier):
         self.verbose = verbose
 
     def _search(
-        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None, callback: Callback | None
+        self, X: object, y: ArrayLike | None, sample_weight: ArrayLike | None, callback: Callback | None
     ) -> SearchResult:
         training = self._read_training(X, y, sample_weight)
         rows = training.rows

@@ -11,7 +11,7 @@ from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Step, StopReason
 from isbor._core.types import FloatArray, IntArray
 from isbor._core.warnings import warn_user
-from isbor.data.training import TrainingSet
+from isbor.data.training_set import TrainingSet
 from isbor.estimators.latent import LatentClassifier, thresholds_of_all_levels
 from isbor.estimators.progress import Progress
 from isbor.inspection import feature_relevance
@@ -60,7 +60,7 @@ class SparseClassifier(LatentClassifier):
         """The same as `feature_relevance_`, under the name that scikit-learn's feature selection uses."""
         return self.feature_relevance_
 
-    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+    def _fit(self, X: object, y: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
         ensure_compiled()
         if self.verbose:
             name = type(self).__name__
@@ -77,7 +77,7 @@ class SparseClassifier(LatentClassifier):
 
     @abstractmethod
     def _search(
-        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None, callback: Callback | None
+        self, X: object, y: ArrayLike | None, sample_weight: ArrayLike | None, callback: Callback | None
     ) -> SearchResult:
         """Fit the model, and return how it was found."""
 
@@ -100,12 +100,12 @@ class SparseClassifier(LatentClassifier):
         self.intercept_ = (model.intercept - centre) / unit
         self.alpha_ = model.alpha * unit**2
         functions = model.functions
-        self.relevance_ = rows.source[functions.origin]
+        self.relevance_ = training.row_numbers[functions.origin]
         if "mixed" in result.families:
             used = functions.metric != 0.0
             self.relevance_vectors_ = model.preparation.centres(functions.centres, used)
         else:
-            self.relevance_vectors_ = training.X[self.relevance_]
+            self.relevance_vectors_ = training.X[rows.source[functions.origin]]
         self.n_relevance_ = len(functions)
         self.gamma_ = result.gamma
         self.feature_scale_ = training.scaling.spread

@@ -10,9 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from isbor._core.trace import StopReason
 from isbor._core.types import LabelArray
 from isbor._core.warnings import warn_user
-from isbor.data.encoding import Missing
+from isbor.data.cells import Missing
 from isbor.data.rows import TrainingRows
-from isbor.data.training import ClassWeight, TrainingSet
+from isbor.data.training_set import TrainingSet
+from isbor.data.weights import ClassWeight
 from isbor.estimators.kernel_machines import KERNEL_PARAMETERS, BatchKernelClassifier, Gamma
 from isbor.estimators.parameters import POSITIVE, Allowed, choice, integer
 from isbor.kernel.kernels import Kernel, KernelName

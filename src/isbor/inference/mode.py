@@ -22,9 +22,10 @@ The result does not depend on the unit of the score: it is unchanged by (w, b, �
 β/c²).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.special import ndtri
@@ -42,6 +43,7 @@ from isbor.inference.compiled_mode import (
     NEAR,
     TOO_LONG,
     UNRESOLVED,
+    Newton,
     judge,
     laplace_terms,
     longest_ordered_step,
@@ -55,6 +57,8 @@ from isbor.model.cuts import RowShape
 __all__ = [
     "TOL",
     "Mode",
+    "Point",
+    "search_for_mode",
     "thresholds_given_weights",
     "find_mode",
     "find_mode_at_rows",
@@ -93,6 +97,66 @@ def starting_thresholds(y: IntArray, weight: FloatArray) -> FloatArray:
     return thresholds
 
 
+class Point(NamedTuple):
+    """Where the log likelihood is to be expanded."""
+
+    weights: FloatArray  # (m,)
+    thresholds: FloatArray  # (r-1,)
+    roughly: bool  # whether inner products in single precision will do
+
+
+def search_for_mode(
+    alpha: FloatArray,
+    weights: FloatArray,
+    thresholds: FloatArray,
+    *,
+    tol: float = TOL,
+    max_steps: int = MAX_STEPS,
+    begins_roughly: bool = False,
+) -> Generator[Point, Expansion, Mode]:
+    """Maximise the posterior of (w, b) by damped Newton steps; yield points, and receive their expansions.
+
+    If it `begins_roughly`, rough expansions do as long as the Newton decrement is above `NEAR`.
+
+    Stops when the Newton decrement, twice the increase that the quadratic model predicts, is below `tol`, or
+    when no step increases the objective. If the decrement is so small that the quadratic model is accurate,
+    a step that does not increase the objective fails because of rounding, so shorter ones are not tried.
+    """
+    m = len(alpha)
+    newton = new_search(alpha, weights, thresholds)
+    n_steps, roughly = 0, begins_roughly
+    while True:
+        point = newton.trial.copy()
+        trial = yield Point(point[:m], point[m:], roughly)
+        verdict = judge(newton, trial.log_likelihood)
+        if verdict == TOO_LONG:
+            continue
+        if verdict == ACCEPTED:
+            here, is_rough = trial, roughly
+        is_over = verdict == HOPELESS or n_steps == max_steps
+        if not is_over:
+            status = _next_trial(newton, here, tol)
+            if status == UNRESOLVED and is_rough:  # functions that are collinear in single precision only
+                roughly = is_rough = False
+                here = yield Point(here.weights, here.thresholds, roughly)
+                status = _next_trial(newton, here, tol)
+            if status == UNRESOLVED:
+                raise UnresolvedError
+            is_over = status == DONE
+        if is_over:
+            if is_rough:
+                here = yield Point(here.weights, here.thresholds, False)
+            return Mode(alpha, here)
+        if newton.numbers[1] <= NEAR:  # the Newton decrement
+            roughly = False
+        n_steps += 1
+
+
+def _next_trial(newton: Newton, here: Expansion, tol: float) -> int:
+    beta = here.threshold_precision
+    return int(next_trial(newton, here.log_likelihood, here.gradient, here.precision, beta, tol))
+
+
 def find_mode(
     expand_at: Callable[[FloatArray, FloatArray], Expansion],
     alpha: FloatArray,
@@ -103,37 +167,22 @@ def find_mode(
     max_steps: int = MAX_STEPS,
     expand_roughly_at: Callable[[FloatArray, FloatArray], Expansion] | None = None,
 ) -> Mode:
-    """Maximise the posterior of (w, b) by damped Newton steps.
+    """Maximise the posterior of (w, b), see `search_for_mode`.
 
-    `expand_roughly_at`, if given, is used far from the mode, as long as the Newton decrement is above `NEAR`.
-
-    Stops when the Newton decrement, twice the increase that the quadratic model predicts, is below `tol`, or
-    when no step increases the objective. If the decrement is so small that the quadratic model is accurate,
-    a step that does not increase the objective fails because of rounding, so shorter ones are not tried.
+    `expand_roughly_at`, if given, is used far from the mode.
     """
-    m = len(alpha)
-    newton = new_search(alpha, weights, thresholds)
-    n_steps, expand_there = 0, expand_roughly_at or expand_at
+    begins_roughly = expand_roughly_at is not None
+    search = search_for_mode(
+        alpha, weights, thresholds, tol=tol, max_steps=max_steps, begins_roughly=begins_roughly
+    )
+    expand_roughly_at = expand_roughly_at or expand_at
+    point = next(search)
     while True:
-        point = newton.trial.copy()
-        trial = expand_there(point[:m], point[m:])
-        verdict = judge(newton, trial.log_likelihood)
-        if verdict == TOO_LONG:
-            continue
-        if verdict == ACCEPTED:
-            here, is_rough = trial, expand_there is not expand_at
-        is_over = verdict == HOPELESS or n_steps == max_steps
-        if not is_over:
-            beta = here.threshold_precision
-            status = next_trial(newton, here.log_likelihood, here.gradient, here.precision, beta, tol)
-            if status == UNRESOLVED:
-                raise UnresolvedError
-            is_over = status == DONE
-        if is_over:
-            return Mode(alpha, expand_at(here.weights, here.thresholds) if is_rough else here)
-        if newton.numbers[1] <= NEAR:  # the Newton decrement
-            expand_there = expand_at
-        n_steps += 1
+        expand_there = expand_roughly_at if point.roughly else expand_at
+        try:
+            point = search.send(expand_there(point.weights, point.thresholds))
+        except StopIteration as end:
+            return cast(Mode, end.value)
 
 
 def find_mode_at_rows(

@@ -64,7 +64,14 @@ def compile_search() -> None:
     """Load the compiled code, and compile what is missing."""
     rows, random = _rows(), np.random.default_rng(0)
     with Workers(1) as workers:
-        fit_families(list(FAMILIES), read_training(_X, _Y, owner="ISBOR"), _SETTINGS, "fit", workers, None)
+        fit_families(
+            list(FAMILIES),
+            read_training(_X, _Y, owner="ISBOR", workers=workers),
+            _SETTINGS,
+            "fit",
+            workers,
+            None,
+        )
         recorder = Recorder("fit", rows.source)
         search_jointly(rows, np.arange(2), JointSettings(max_rounds=2), random, workers, recorder)
 

@@ -26,7 +26,7 @@ import numpy as np
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback
 from isbor.data.rows import TrainingRows
-from isbor.data.training import TrainingSet
+from isbor.data.training_set import TrainingSet
 from isbor.gp.two_scales import TwoScales
 from isbor.prediction.ensemble import Ensemble
 from isbor.search.families.catalogue import FAMILIES, Results, family_tasks

@@ -9,7 +9,7 @@ import numpy as np
 from isbor._core.types import BoolArray, FloatArray, IntArray
 from isbor.data.folds import units_in_fold
 from isbor.data.rows import TrainingRows
-from isbor.data.training import TrainingSet
+from isbor.data.training_set import TrainingSet
 from isbor.model.latent import Latent
 from isbor.prediction.ensemble import Ensemble
 from isbor.prediction.probabilities import log_label_probabilities

@@ -9,7 +9,7 @@ import numpy as np
 
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Stage, Step
-from isbor.data.training import TrainingSet
+from isbor.data.training_set import TrainingSet
 from isbor.inference.sparse import SparseModel
 from isbor.model.basis import RowDictionary
 from isbor.search.ascent import share_metric

@@ -17,7 +17,7 @@ from typing import Protocol, TypeAlias
 
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Stage
-from isbor.data.training import TrainingSet
+from isbor.data.training_set import TrainingSet
 from isbor.search.families.ard import fit_ard
 from isbor.search.families.gp import fit_gp
 from isbor.search.families.mixed import fit_mixed

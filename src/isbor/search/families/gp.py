@@ -10,7 +10,7 @@ import numpy as np
 
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Stage, Step
-from isbor.data.training import TrainingSet
+from isbor.data.training_set import TrainingSet
 from isbor.data.warps import Preparation
 from isbor.gp.dense import dense_model
 from isbor.gp.pooled import PooledRows

@@ -13,7 +13,7 @@ from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Stage, StopReason
 from isbor._core.types import IntArray
 from isbor.data.rows import TrainingRows
-from isbor.data.training import TrainingSet
+from isbor.data.training_set import TrainingSet
 from isbor.data.warps import prepare
 from isbor.inference.sparse import SparseModel
 from isbor.prediction.ensemble import Ensemble

@@ -6,7 +6,7 @@ import numpy as np
 
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Stage
-from isbor.data.training import TrainingSet
+from isbor.data.training_set import TrainingSet
 from isbor.data.warps import Preparation
 from isbor.inference.sparse import SparseModel
 from isbor.model.basis import RowDictionary
