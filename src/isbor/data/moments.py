@@ -9,13 +9,13 @@ from isbor._core.types import FloatArray
 
 __all__ = ["Moments", "steady"]
 
-_STEPS = 2.0**24  # of the grid of means, in a unit
+_STEPS = 2.0**30  # of the grid of means, in a unit
 
 
 def steady(mean: float, squares: float) -> float:
     """Return a mean without the digits that depend on the order of the sum.
 
-    It is rounded to a grid, 2⁻²⁴ of the root mean square wide; `squares` is the mean square.
+    It is rounded to a grid, 2⁻³⁰ of the root mean square wide; `squares` is the mean square.
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         width = 2.0 ** np.round(0.5 * np.log2(squares)) / _STEPS
