@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 __all__ = ["Callback", "MoveKind", "Stage", "Step", "StepKind", "StopReason"]
 
 MoveKind: TypeAlias = Literal["add", "delete", "reestimate"]
-Stage: TypeAlias = Literal["selection", "width", "fit"]
+Stage: TypeAlias = Literal["selection", "width", "fit", "all rows"]
 StepKind: TypeAlias = Literal["start", "add", "delete", "reestimate", "mode", "training", "ascent", "noise"]
 
 
@@ -34,7 +34,7 @@ class Step:
     size_prior: float  # nats per unit of cost in this pass
     pass_number: int  # from 1
     n_rows: int  # distinct rows used in the pass
-    stage: Stage  # comparison of basis families, search for the width, or final fit
+    stage: Stage  # comparison of families, search for the width, final fit, or weights fitted to all rows
     run: int  # from 1; with rows, size prior and noise unchanged, the objective never falls within a run
 
     @property

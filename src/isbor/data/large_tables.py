@@ -145,10 +145,10 @@ def _with_sample(
         observed,
         taken.X,
         taken.weight,
-        rows,
+        replace(rows, source=taken.number[rows.source]),
         scaling,
         reading.seed,
-        taken.number,
+        rows.source,
         None if sample.is_complete else all_rows,
     )
 

@@ -28,13 +28,13 @@ class TrainingSet:
     rows: TrainingRows  # distinct and scaled; labels number the observed classes only
     scaling: Scaling
     seed: int  # selects one of the pseudo-random orders
-    number: IntArray | None = None  # (n,) of a sample: its row numbers in the table
+    # (m,) positions in X of the distinct rows; None: their `source`, which numbers the rows of the table.
+    place: IntArray | None = None
     all_rows: AllRows | None = None  # None: these are all
 
-    @property
-    def row_numbers(self) -> IntArray:
-        """The numbers of the distinct rows in the user's table; of equal rows, that of the first."""
-        return self.rows.source if self.number is None else self.number[self.rows.source]
+    def encoded(self, chosen: IntArray | slice) -> FloatArray:
+        """Return some of the distinct rows, encoded but not scaled."""
+        return self.X[(self.rows.source if self.place is None else self.place)[chosen]]
 
     @property
     def level_weight(self) -> FloatArray:
@@ -53,7 +53,7 @@ class TrainingSet:
         """Smallest and largest value of each encoded column over all rows, two arrays (d,)."""
         if self.all_rows is not None:
             return self.all_rows.low, self.all_rows.high
-        X = self.X[self.rows.source]
+        X = self.encoded(slice(None))
         return X.min(axis=0), X.max(axis=0)
 
     @property

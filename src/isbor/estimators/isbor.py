@@ -343,7 +343,7 @@ class ISBOR(SparseClassifier):
             result = SearchResult.average(list(results.values()), training.rows, workers)
             result = replace(result, model=replace(result.model, temperature=selection.temperature.value))
             if training.all_rows is not None and not workers.is_late():
-                result = replace(result, model=fit_to_all_rows(result.model, training.all_rows, workers))
+                result = fit_to_all_rows(result, training.all_rows, workers, callback)
             if workers.was_late:
                 result = replace(result, stop_reason=StopReason.MAX_TIME)
             self._set_fitted(training, result, workers)

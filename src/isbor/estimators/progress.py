@@ -21,6 +21,7 @@ _DOING: dict[Stage, str] = {
     "selection": "comparing families",
     "width": "choosing the width",
     "fit": "fitting",
+    "all rows": "passing over all rows",
 }
 _REDRAWN = 0.1  # seconds from one state of the line to the next
 _REPEATED = 1.0  # where a line cannot be overwritten, and each state is a line of its own

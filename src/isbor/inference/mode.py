@@ -43,7 +43,6 @@ from isbor.inference.compiled_mode import (
     NEAR,
     TOO_LONG,
     UNRESOLVED,
-    Newton,
     judge,
     laplace_terms,
     longest_ordered_step,
@@ -135,11 +134,8 @@ def search_for_mode(
             here, is_rough = trial, roughly
         is_over = verdict == HOPELESS or n_steps == max_steps
         if not is_over:
-            status = _next_trial(newton, here, tol)
-            if status == UNRESOLVED and is_rough:  # functions that are collinear in single precision only
-                roughly = is_rough = False
-                here = yield Point(here.weights, here.thresholds, roughly)
-                status = _next_trial(newton, here, tol)
+            beta = here.threshold_precision
+            status = next_trial(newton, here.log_likelihood, here.gradient, here.precision, beta, tol)
             if status == UNRESOLVED:
                 raise UnresolvedError
             is_over = status == DONE
@@ -150,11 +146,6 @@ def search_for_mode(
         if newton.numbers[1] <= NEAR:  # the Newton decrement
             roughly = False
         n_steps += 1
-
-
-def _next_trial(newton: Newton, here: Expansion, tol: float) -> int:
-    beta = here.threshold_precision
-    return int(next_trial(newton, here.log_likelihood, here.gradient, here.precision, beta, tol))
 
 
 def find_mode(

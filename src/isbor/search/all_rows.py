@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 
 from isbor._core.parallel import Workers, row_blocks
+from isbor._core.trace import Callback, Step
 from isbor._core.types import FloatArray
 from isbor.data.all_rows import AllRows, Arrays
 from isbor.data.sample import EncodedRows
@@ -25,23 +26,34 @@ from isbor.model.basis import Functions
 from isbor.model.cuts import RowShape
 from isbor.model.likelihood import edges
 from isbor.prediction.ensemble import Ensemble
+from isbor.search.result import SearchResult
 
 __all__ = ["fit_to_all_rows"]
 
 _TOL = 1e-6  # Newton decrement at which a mode counts as found, in nats
 
 
-def fit_to_all_rows(ensemble: Ensemble, all_rows: AllRows, workers: Workers) -> Ensemble:
-    """Return the models of a sample refitted to all rows."""
+def fit_to_all_rows(
+    result: SearchResult, all_rows: AllRows, workers: Workers, callback: Callback | None
+) -> SearchResult:
+    """Return the result of a search on a sample with its models refitted to all rows."""
+    ensemble = result.model
     models = cast(tuple[SparseModel, ...], ensemble.models)
     searches = [_search(model) for model in models]
     points = {k: next(search) for k, search in enumerate(searches)}
     modes: dict[int, Mode] = {}
+    steps: list[Step] = []
+    n_passes = result.n_passes
     while points:
         asked = tuple(_Asked(models[k].functions, models[k].shape_weights, at) for k, at in points.items())
         sums = all_rows.summed(_Expansions(ensemble.preparation, asked), workers)
+        n_passes += 1
         for place, (k, at) in enumerate(list(points.items())):
             here = expansion_at(at.weights, at.thresholds, Sums(*sums[3 * place : 3 * place + 3]))
+            step = _step(models[k], here, all_rows.n_rows, n_passes, k + 1)
+            steps.append(step)
+            if callback is not None:
+                callback(step)
             try:
                 points[k] = searches[k].send(here)
             except StopIteration as end:
@@ -52,12 +64,19 @@ def fit_to_all_rows(ensemble: Ensemble, all_rows: AllRows, workers: Workers) -> 
         for k, model in enumerate(models)
     ]
     whole = Ensemble.of(ensemble.preparation, fitted, all_rows.total_weight)
-    return replace(whole, temperature=ensemble.temperature)
+    whole = replace(whole, temperature=ensemble.temperature)
+    return replace(result, model=whole, steps=(*result.steps, *steps), n_passes=n_passes)
+
+
+def _step(model: SparseModel, here: Expansion, n_rows: int, n_passes: int, run: int) -> Step:
+    """Return the record of an expansion on the way to the mode."""
+    evidence, cost = log_evidence(Mode(model.mode.alpha, here)), float(model.functions.cost.sum())
+    return Step("mode", -1, 0.0, evidence, len(model), cost, 0.0, n_passes, n_rows, "all rows", run)
 
 
 def _search(model: SparseModel) -> Generator[Point, Expansion, Mode]:
     mode = model.mode
-    return search_for_mode(mode.alpha, mode.weights, mode.thresholds, tol=_TOL, begins_roughly=True)
+    return search_for_mode(mode.alpha, mode.weights, mode.thresholds, tol=_TOL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +96,7 @@ class _Asked:
             if self.shape_weights is not None:
                 shape = RowShape.of(values, self.shape_weights, len(self.at.thresholds))
             part = Block(values, rows.y[block], rows.weight[block], shape.noise_scale, shape.gap_factors)
-            add_block(part, self.at.weights, edge, m, self.at.roughly, sums)
+            add_block(part, self.at.weights, edge, m, False, sums)
 
 
 @dataclass(frozen=True, slots=True)
