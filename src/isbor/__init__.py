@@ -6,6 +6,8 @@ once.
 
 from typing import TYPE_CHECKING
 
+from isbor._core.version import __version__ as __version__
+
 __all__ = [
     "GPOR",
     "ISBOR",
@@ -19,8 +21,6 @@ __all__ = [
     "datasets",
     "metrics",
 ]
-
-__version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from isbor import datasets, metrics

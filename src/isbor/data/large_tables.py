@@ -18,6 +18,7 @@ from typing import cast
 
 import numpy as np
 
+from isbor._core.checkpoints import Checkpoint
 from isbor._core.parallel import Workers
 from isbor._core.types import IntArray, LabelArray
 from isbor.data.all_rows import AllRows, BlockReader, RowSampler
@@ -51,6 +52,7 @@ class Reading:
     seed: int
     fewest_levels: int
     samples: bool  # whether a sample of the rows will do
+    checkpoint: Checkpoint
 
 
 def sample_size(n_columns: int) -> int:
@@ -62,6 +64,7 @@ def training_of_source(source: Source, reading: Reading, workers: Workers) -> Tr
     """Read the training set of a source; all rows of the sample if they are few, else a sample."""
     of_block = BlockSurvey(reading.owner, reading.missing, reading.classes)
     survey = summarised(source, of_block, Survey.merged, workers)
+    reading.checkpoint.begin(survey)
     warn_of_quantity(len(survey.classes), survey.n_rows, survey.order_is_given)
     factors = class_factors(survey.classes, survey.class_weight, reading.class_weight)
     of_class = factors * survey.class_weight
@@ -79,9 +82,14 @@ def training_of_source(source: Source, reading: Reading, workers: Workers) -> Tr
         moments.low,
         moments.high,
     )
-    return _with_sample(
-        encoding, survey.classes, observed, all_rows, _grid(moments, encoding), reading, workers
-    )
+    size, grid = sample_size(len(encoding.feature)), _grid(moments, encoding)
+    sample = reading.checkpoint.once("sample", lambda: _sample(all_rows, grid, reading.seed, size, workers))
+    if not (sample.is_complete or reading.samples):
+        raise ValueError(
+            f"The source has {all_rows.n_rows} rows; {reading.owner} needs its rows in memory, at most "
+            f"{size} of them from a source. Fit ISBOR, or pass a sample of the rows as arrays."
+        )
+    return _with_sample(encoding, survey.classes, observed, all_rows, sample, reading.seed)
 
 
 def training_of_many_rows(
@@ -103,8 +111,14 @@ def training_of_many_rows(
         moments.low,
         moments.high,
     )
-    reading = Reading("", "error", None, None, seed, 1, True)
-    return _with_sample(encoding, classes, observed, all_rows, _grid(moments, encoding), reading, workers)
+    size, grid = sample_size(len(encoding.feature)), _grid(moments, encoding)
+    sample = _sample(all_rows, grid, seed, size, workers)
+    return _with_sample(encoding, classes, observed, all_rows, sample, seed)
+
+
+def _sample(all_rows: AllRows, grid: Grid, seed: int, size: int, workers: Workers) -> RowSample:
+    sampler = RowSampler(all_rows.read, grid, seed, size)
+    return summarised(all_rows.source, sampler, RowSample.merged, workers).settled()
 
 
 def _with_sample(
@@ -112,30 +126,22 @@ def _with_sample(
     classes: LabelArray,
     observed: IntArray,
     all_rows: AllRows,
-    grid: Grid,
-    reading: Reading,
-    workers: Workers,
+    sample: RowSample,
+    seed: int,
 ) -> TrainingSet:
-    """Return the training set, all rows of it if they are few."""
-    size = sample_size(len(encoding.feature))
-    sampler = RowSampler(all_rows.read, grid, reading.seed, size)
-    sample = summarised(all_rows.source, sampler, RowSample.merged, workers).settled()
-    if not (sample.is_complete or reading.samples):
-        raise ValueError(
-            f"The source has {all_rows.n_rows} rows; {reading.owner} needs its rows in memory, at most "
-            f"{size} of them from a source. Fit ISBOR, or pass a sample of the rows as arrays."
-        )
+    """Return the training set of a sample; if that is complete, of all rows."""
     taken = sample.rows
     if not sample.is_complete:
-        share = all_rows.level_weight / np.bincount(taken.y, taken.weight)
-        taken = replace(
-            taken, weight=taken.weight * (share * taken.weight.sum() / all_rows.total_weight)[taken.y]
-        )
+        of_level = weight_sums(taken.y, taken.weight, len(observed))
+        factor = all_rows.level_weight / of_level * (of_level.sum() / all_rows.total_weight)
+        # In single precision, so that they do not depend on the order of these sums.
+        weight = (taken.weight * factor[taken.y]).astype(np.float32)
+        taken = replace(taken, weight=weight.astype(np.float64))
     rows, scaling = canonical_rows(
         taken.X,
         taken.y,
         taken.weight,
-        seed=reading.seed,
+        seed=seed,
         feature=encoding.feature,
         group=encoding.scale_group,
     )
@@ -147,7 +153,7 @@ def _with_sample(
         taken.weight,
         replace(rows, source=taken.number[rows.source]),
         scaling,
-        reading.seed,
+        seed,
         rows.source,
         None if sample.is_complete else all_rows,
     )

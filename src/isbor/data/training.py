@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from isbor._core.checkpoints import Checkpoint
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.blocks import Source
@@ -40,6 +41,7 @@ def read_training(
     pairwise: bool = False,
     fewest_levels: int = 2,
     samples: bool = False,
+    checkpoint: Checkpoint | None = None,
 ) -> TrainingSet:
     """Check and encode training data.
 
@@ -47,6 +49,7 @@ def read_training(
     estimators. If `pairwise`, X is a matrix of kernel values; its rows are not scaled, merged or reordered.
     If `samples`, the rows of the result are a sample if there are many (`isbor.data.large_tables`).
     """
+    checkpoint = checkpoint or Checkpoint()
     seed = 0 if random_state is None else check_random_state(random_state).randint(1, 2**31)
     if isinstance(X, Source):
         if y is not None or sample_weight is not None:
@@ -54,7 +57,7 @@ def read_training(
                 "X is a source of blocks, which has labels and weights of its own. Leave out y and "
                 "sample_weight, and name their columns where the source is opened."
             )
-        reading = Reading(owner, missing, classes, class_weight, seed, fewest_levels, samples)
+        reading = Reading(owner, missing, classes, class_weight, seed, fewest_levels, samples, checkpoint)
         return training_of_source(X, reading, workers)
     labels = encode_labels(y, classes)
     warn_of_quantity(len(labels.classes), len(labels.codes), labels.given_order)
@@ -65,15 +68,19 @@ def read_training(
     if pairwise:
         rows, scaling = _rows_of_kernel_matrix(matrix, ranks, weight)
         return TrainingSet(encoding, labels.classes, observed, matrix, weight, rows, scaling, seed)
+    training = None
     if samples and len(matrix) > sample_size(matrix.shape[1]):
         source, merged = merged_rows(matrix, ranks, weight, seed)
         if len(source) > sample_size(matrix.shape[1]):
             distinct = EncodedRows(matrix[source], ranks[source], merged, source)
-            return training_of_many_rows(encoding, labels.classes, observed, distinct, seed, workers)
-    rows, scaling = canonical_rows(
-        matrix, ranks, weight, seed=seed, feature=encoding.feature, group=encoding.scale_group
-    )
-    return TrainingSet(encoding, labels.classes, observed, matrix, weight, rows, scaling, seed)
+            training = training_of_many_rows(encoding, labels.classes, observed, distinct, seed, workers)
+    if training is None:
+        rows, scaling = canonical_rows(
+            matrix, ranks, weight, seed=seed, feature=encoding.feature, group=encoding.scale_group
+        )
+        training = TrainingSet(encoding, labels.classes, observed, matrix, weight, rows, scaling, seed)
+    checkpoint.begin(encoding, training.rows, training.level_weight)
+    return training
 
 
 def checked_weights(

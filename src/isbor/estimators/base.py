@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from isbor._core.checkpoints import Checkpoint
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.blocks import Source
@@ -146,6 +147,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
         pairwise: bool = False,
         fewest_levels: int = 2,
         samples: bool = False,
+        checkpoint: Checkpoint | None = None,
     ) -> TrainingSet:
         """Check and encode training data; set what they determine: classes, features and their encoding.
 
@@ -166,6 +168,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
                 pairwise=pairwise,
                 fewest_levels=fewest_levels,
                 samples=samples,
+                checkpoint=checkpoint,
             )
         self._encoding, self.classes_ = training.encoding, training.classes
         self.n_features_in_ = len(training.encoding.categories)

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from isbor._core.checkpoints import Checkpoint
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.trace import Callback, StopReason
 from isbor._core.types import LabelArray
@@ -17,7 +19,17 @@ from isbor.data.rows import TrainingRows
 from isbor.data.training_set import TrainingSet
 from isbor.data.weights import ClassWeight
 from isbor.estimators.base import SHARED_PARAMETERS
-from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer, number
+from isbor.estimators.parameters import (
+    BOOLEAN,
+    CALLABLE,
+    NONE,
+    PATH,
+    POSITIVE,
+    Allowed,
+    choice,
+    integer,
+    number,
+)
 from isbor.estimators.sparse import SparseClassifier
 from isbor.model.cuts import Varying
 from isbor.prediction.parallel_lines import ParallelLines, parallel_lines
@@ -122,6 +134,11 @@ class ISBOR(SparseClassifier):
     random_state : int, RandomState or None, default=None
         Selects the pseudo-random order in which rows and functions are proposed. None means a fixed order, so
         that the fit depends on nothing but the set of training rows.
+    checkpoint : str, path or None, default=None
+        A folder for the results of finished steps of the fit: the sample of a table that is read block by
+        block, the search, and each pass over all rows. If a fit is interrupted, the same call goes on where
+        it was and ends with the same model. At the end, the folder is removed. Set it for fits of hours. It
+        holds pickled files: do not use folders that others can write to.
     callback : callable or None, default=None
         Called with each `isbor.Step` of the fit. If it raises an exception, the fit ends, and the estimator
         is left as it was.
@@ -232,6 +249,7 @@ class ISBOR(SparseClassifier):
         "max_iter": integer(at_least=1),
         "effort": choice("fast", "default", "thorough"),
         "max_time": POSITIVE | NONE,
+        "checkpoint": PATH | NONE,
         "callback": CALLABLE | NONE,
         "verbose": integer(at_least=0) | BOOLEAN,
         **SHARED_PARAMETERS,
@@ -263,6 +281,7 @@ class ISBOR(SparseClassifier):
         max_time: float | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
@@ -282,6 +301,7 @@ class ISBOR(SparseClassifier):
         self.max_iter = max_iter
         self.effort = effort
         self.max_time = max_time
+        self.checkpoint = checkpoint
         self.callback = callback
         self.verbose = verbose
 
@@ -333,23 +353,37 @@ class ISBOR(SparseClassifier):
         self, X: object, y: ArrayLike | None, sample_weight: ArrayLike | None, callback: Callback | None
     ) -> SearchResult:
         self._check_combination()
+        checkpoint = Checkpoint(self.checkpoint, self._parameters_of_result())
         with Workers(self.n_jobs, self.max_time) as workers:
-            training = self._read_training(X, y, sample_weight, samples=self.solver == "gram")
+            training = self._read_training(
+                X, y, sample_weight, samples=self.solver == "gram", checkpoint=checkpoint
+            )
             self._check_size(training.rows)
-            settings = self._settings(training.seed)
-            selection, known = self._select(training, settings, workers, callback)
-            settings = known.guesses(settings)
-            results = fit_families(selection.families, training, settings, "fit", workers, callback)
-            result = SearchResult.average(list(results.values()), training.rows, workers)
-            result = replace(result, model=replace(result.model, temperature=selection.temperature.value))
+
+            def search() -> tuple[Selection, SearchResult]:
+                settings = self._settings(training.seed)
+                selection, known = self._select(training, settings, workers, callback)
+                settings = known.guesses(settings)
+                results = fit_families(selection.families, training, settings, "fit", workers, callback)
+                result = SearchResult.average(list(results.values()), training.rows, workers)
+                model = replace(result.model, temperature=selection.temperature.value)
+                return selection, replace(result, model=model)
+
+            selection, result = checkpoint.once("search", search)
             if training.all_rows is not None and not workers.is_late():
-                result = fit_to_all_rows(result, training.all_rows, workers, callback)
+                result = fit_to_all_rows(result, training.all_rows, workers, callback, checkpoint)
             if workers.was_late:
                 result = replace(result, stop_reason=StopReason.MAX_TIME)
             self._set_fitted(training, result, workers)
+        checkpoint.end()
         self.selection_ = selection
         self.basis_ = selection.basis
         return result
+
+    def _parameters_of_result(self) -> dict[str, object]:
+        """Return the parameters that the fitted model depends on."""
+        others = ("callback", "checkpoint", "max_time", "n_jobs", "verbose")
+        return {name: value for name, value in self.get_params().items() if name not in others}
 
     def _check_combination(self) -> None:
         """Raise ValueError if a parameter would have no effect because of another."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ __all__ = [
     "CALLABLE",
     "DICT",
     "NONE",
+    "PATH",
     "POSITIVE",
     "RANDOM_STATE",
     "Allowed",
@@ -90,6 +92,7 @@ BOOLEAN = Allowed(("True", "False"), lambda value: isinstance(value, bool | np.b
 NONE = Allowed(("None",), lambda value: value is None)
 CALLABLE = Allowed(("a function",), callable)
 DICT = Allowed(("a dict",), lambda value: isinstance(value, Mapping))
+PATH = Allowed(("a path",), lambda value: isinstance(value, str | PathLike))
 RANDOM_STATE = Allowed(("an integer from 0 to 2**32 - 1", "a RandomState", "None"), _is_random_state)
 
 

@@ -8,10 +8,13 @@ log likelihood of all models that are not at their mode yet.
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 
 import numpy as np
 
+from isbor._core.checkpoints import Checkpoint
+from isbor._core.linalg import UnresolvedError
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.trace import Callback, Step
 from isbor._core.types import FloatArray
@@ -34,7 +37,11 @@ _TOL = 1e-6  # Newton decrement at which a mode counts as found, in nats
 
 
 def fit_to_all_rows(
-    result: SearchResult, all_rows: AllRows, workers: Workers, callback: Callback | None
+    result: SearchResult,
+    all_rows: AllRows,
+    workers: Workers,
+    callback: Callback | None,
+    checkpoint: Checkpoint,
 ) -> SearchResult:
     """Return the result of a search on a sample with its models refitted to all rows."""
     ensemble = result.model
@@ -46,8 +53,9 @@ def fit_to_all_rows(
     n_passes = result.n_passes
     while points:
         asked = tuple(_Asked(models[k].functions, models[k].shape_weights, at) for k, at in points.items())
-        sums = all_rows.summed(_Expansions(ensemble.preparation, asked), workers)
         n_passes += 1
+        expansions = _Expansions(ensemble.preparation, asked)
+        sums = checkpoint.once(f"pass {n_passes}", partial(all_rows.summed, expansions, workers))
         for place, (k, at) in enumerate(list(points.items())):
             here = expansion_at(at.weights, at.thresholds, Sums(*sums[3 * place : 3 * place + 3]))
             step = _step(models[k], here, all_rows.n_rows, n_passes, k + 1)
@@ -58,6 +66,9 @@ def fit_to_all_rows(
                 points[k] = searches[k].send(here)
             except StopIteration as end:
                 modes[k] = end.value
+                del points[k]
+            except UnresolvedError:  # functions are collinear on all rows: the model of the sample remains
+                modes[k] = models[k].mode
                 del points[k]
     fitted = [
         replace(model, mode=modes[k], log_evidence=log_evidence(modes[k]), n_rows=all_rows.n_rows)
@@ -70,7 +81,11 @@ def fit_to_all_rows(
 
 def _step(model: SparseModel, here: Expansion, n_rows: int, n_passes: int, run: int) -> Step:
     """Return the record of an expansion on the way to the mode."""
-    evidence, cost = log_evidence(Mode(model.mode.alpha, here)), float(model.functions.cost.sum())
+    cost = float(model.functions.cost.sum())
+    try:
+        evidence = log_evidence(Mode(model.mode.alpha, here))
+    except UnresolvedError:
+        evidence = np.nan
     return Step("mode", -1, 0.0, evidence, len(model), cost, 0.0, n_passes, n_rows, "all rows", run)
 
 
