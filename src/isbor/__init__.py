@@ -20,10 +20,11 @@ __all__ = [
     "StopReason",
     "datasets",
     "metrics",
+    "sources",
 ]
 
 if TYPE_CHECKING:
-    from isbor import datasets, metrics
+    from isbor import datasets, metrics, sources
     from isbor._core.trace import Step, StopReason
     from isbor.data.label_encoder import OrderedLabelEncoder
     from isbor.estimators import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR
@@ -35,7 +36,7 @@ else:
 
         if name not in __all__:
             raise AttributeError(f"module 'isbor' has no attribute {name!r}")
-        if name in ("datasets", "metrics"):
+        if name in ("datasets", "metrics", "sources"):
             return import_module(f"isbor.{name}")  # which also makes it an attribute
         homes = {
             "OrderedLabelEncoder": "isbor.data.label_encoder",

@@ -9,8 +9,8 @@ import pytest
 import isbor
 from isbor.demo import LEAST_ROWS
 
-SLOW = {"matplotlib", "numba", "pandas", "polars", "psutil", "rich", "typer"}
-SCIKIT_LEARN_LOADS = {"pandas", "psutil", "rich"}  # itself, if they are installed
+SLOW = {"duckdb", "matplotlib", "numba", "pandas", "polars", "psutil", "pyarrow", "rich", "typer"}
+SCIKIT_LEARN_LOADS = {"pandas", "psutil", "pyarrow", "rich"}  # itself, if they are installed
 
 WATCH = """
 import builtins, sys
@@ -34,7 +34,9 @@ def command(*arguments: str) -> str:
     return f"from isbor.cli import main\ntry: main({list(arguments)})\nexcept SystemExit: pass"
 
 
-@pytest.mark.parametrize("module", ["isbor.estimators", "isbor.metrics", "isbor.datasets", "isbor.plots"])
+@pytest.mark.parametrize(
+    "module", ["isbor.estimators", "isbor.metrics", "isbor.datasets", "isbor.plots", "isbor.sources"]
+)
 def test_the_package_loads_nothing_slow(module):
     loaded = loaded_by(f"import {module}")
     assert {module, "numpy"} <= loaded

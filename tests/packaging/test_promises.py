@@ -31,11 +31,13 @@ def promised(*extras: str) -> set[str]:
     return {MODULES.get(name, name) for name in requirements(*extras)}
 
 
-@pytest.mark.parametrize(("folder", "extra"), [("src", "experiments"), ("benchmarks", "bench")])
-def test_what_is_imported_is_promised(folder, extra):
+@pytest.mark.parametrize(
+    ("folder", "extras"), [("src", ("experiments", "files")), ("benchmarks", ("bench",))]
+)
+def test_what_is_imported_is_promised(folder, extras):
     ours = {"isbor", "benchmarks", "tests", *sys.stdlib_module_names}
     imported = {name.split(".")[0] for _, name in imports(folder)}
-    assert imported - ours <= promised(extra)
+    assert imported - ours <= promised(*extras)
 
 
 def test_what_is_promised_is_imported():
