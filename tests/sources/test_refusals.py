@@ -269,6 +269,23 @@ def test_a_query_that_gives_other_rows():
         read(table)
 
 
+def test_a_connection_gives_one_result_at_a_time():
+    """Some versions refuse the second query, others end the first without a word."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT i AS a FROM range(50_000) s(i)")
+
+    def number_of_rows(on):
+        n_rows = 0
+        for block in sources.open_table(on.table("t"), block_rows=1000).blocks():
+            n_rows += len(block.X)
+            connection.execute("SELECT 1").fetchall()
+        return n_rows
+
+    with pytest.raises((SourceError, duckdb.Error), match="one result at a time|open result"):
+        number_of_rows(connection)
+    assert number_of_rows(connection.cursor()) == 50_000
+
+
 def test_a_query_that_fails():
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t AS SELECT i AS a FROM range(100) s(i)")

@@ -97,14 +97,6 @@ def dictionaries(folder):
     return folder
 
 
-def relation(folder):
-    connection = duckdb.connect()
-    connection.sql("SET TimeZone = 'UTC'")
-    connection.register("arrow", TABLE)
-    connection.execute("CREATE TABLE ratings AS SELECT * FROM arrow")
-    return connection.sql("SELECT * FROM ratings ORDER BY id")
-
-
 def arrow_stream(folder):
     class Stream:
         def __arrow_c_stream__(self, requested_schema=None):
@@ -135,7 +127,7 @@ NAMED = {
     "a lazy frame": pytest.param(lambda folder: pl.from_arrow(TABLE).lazy(), marks=polars_has_batches),
     "a scan": pytest.param(lambda folder: pl.scan_parquet(one_parquet(folder)), marks=polars_has_batches),
     "a pandas frame": lambda folder: TABLE.to_pandas(),
-    "a DuckDB relation": relation,
+    "a DuckDB relation": lambda folder: duckdb.from_arrow(TABLE).order("id"),
 }
 
 
