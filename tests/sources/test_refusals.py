@@ -414,7 +414,7 @@ assert blocked or "pyarrow" not in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_unused_names_of_pandas_are_kept():
+def test_rows_of_pandas_keep_their_index():
     frame = pd.DataFrame({"a": [1.5], "y": [1]}, index=[7])
     (block,) = sources.open_table(frame, target="y").blocks()
     assert list(block.X.index) == [7]

@@ -93,11 +93,18 @@ def open_duckdb(relation: Any, assign: Assign, block_rows: int) -> Query:
 
 
 def open_dataset(dataset: Any, assign: Assign, block_rows: int) -> Query:
-    """Read a pyarrow dataset; the blocks are Arrow tables."""
+    """Read a pyarrow dataset; the blocks are Arrow tables.
+
+    It holds some row groups of Parquet files at once; paths are read in less memory.
+    """
 
     def run(names: list[str]) -> Generator[ArrowTable, None, None]:
         schema = settled(plain_schema(dataset.schema, names))
-        yield from _plain_tables(dataset.to_batches(columns=names, batch_size=block_rows), schema)
+        # The defaults read 16 batches and 4 files ahead.
+        batches = dataset.to_batches(
+            columns=names, batch_size=block_rows, batch_readahead=2, fragment_readahead=1
+        )
+        yield from _plain_tables(batches, schema)
 
     return Query(run, pyarrow().concat_tables, assign(dataset.schema.names), block_rows)
 
