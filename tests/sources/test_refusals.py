@@ -269,6 +269,23 @@ def test_a_query_that_gives_other_rows():
         read(table)
 
 
+def test_a_connection_gives_one_result_at_a_time():
+    """Some versions refuse the second query, others end the first without a word."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT i AS a FROM range(50_000) s(i)")
+
+    def number_of_rows(on):
+        n_rows = 0
+        for block in sources.open_table(on.table("t"), block_rows=1000).blocks():
+            n_rows += len(block.X)
+            connection.execute("SELECT 1").fetchall()
+        return n_rows
+
+    with pytest.raises((SourceError, duckdb.Error), match="one result at a time|open result"):
+        number_of_rows(connection)
+    assert number_of_rows(connection.cursor()) == 50_000
+
+
 def test_a_query_that_fails():
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t AS SELECT i AS a FROM range(100) s(i)")
@@ -397,7 +414,7 @@ assert blocked or "pyarrow" not in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_unused_names_of_pandas_are_kept():
+def test_rows_of_pandas_keep_their_index():
     frame = pd.DataFrame({"a": [1.5], "y": [1]}, index=[7])
     (block,) = sources.open_table(frame, target="y").blocks()
     assert list(block.X.index) == [7]

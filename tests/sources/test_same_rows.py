@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from isbor import sources
+from isbor import KDLOR, sources
 from isbor.data.blocks import Source
+from isbor.sources import csv_files, parquet_files
 from isbor.sources.cutting import recut
 from tests.sources.reading import read, wheres
 
@@ -97,14 +98,6 @@ def dictionaries(folder):
     return folder
 
 
-def relation(folder):
-    connection = duckdb.connect()
-    connection.sql("SET TimeZone = 'UTC'")
-    connection.register("arrow", TABLE)
-    connection.execute("CREATE TABLE ratings AS SELECT * FROM arrow")
-    return connection.sql("SELECT * FROM ratings ORDER BY id")
-
-
 def arrow_stream(folder):
     class Stream:
         def __arrow_c_stream__(self, requested_schema=None):
@@ -135,7 +128,7 @@ NAMED = {
     "a lazy frame": pytest.param(lambda folder: pl.from_arrow(TABLE).lazy(), marks=polars_has_batches),
     "a scan": pytest.param(lambda folder: pl.scan_parquet(one_parquet(folder)), marks=polars_has_batches),
     "a pandas frame": lambda folder: TABLE.to_pandas(),
-    "a DuckDB relation": relation,
+    "a DuckDB relation": lambda folder: duckdb.from_arrow(TABLE).order("id"),
 }
 
 
@@ -252,6 +245,23 @@ def test_files_of_the_same_name_are_named_with_their_folders(tmp_path):
     assert read(table) == ROWS
 
 
+@pytest.mark.parametrize("name", ["x.parquet", "x.csv"])
+def test_a_file_is_never_in_memory_as_a_whole(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_files, "_CHUNK", 1 << 14)
+    monkeypatch.setattr(parquet_files, "_BUFFER", 1 << 14)
+    rows = pa.table({name: rng.normal(size=800_000) for name in ("a", "b", "c")})
+    if name == "x.csv":
+        pyarrow.csv.write_csv(rows[:150_000], tmp_path / name)
+    else:
+        pq.write_table(rows, tmp_path / name, row_group_size=len(rows), use_dictionary=False)
+    del rows
+    size = (tmp_path / name).stat().st_size
+    before = pa.total_allocated_bytes()
+    blocks = sources.open_table(tmp_path / name, block_rows=1000).blocks()
+    held = max(pa.total_allocated_bytes() - before for _ in blocks)
+    assert held < size / 2 and size > 8e6
+
+
 # --- Types --------------------------------------------------------------------------------------------------
 
 
@@ -338,6 +348,19 @@ def test_a_method_is_applied_to_each_block_in_order():
     results = list(sources.map_blocks(lambda x: x[:, 0], table))
     np.testing.assert_array_equal(np.concatenate(results), X[:, 0])
     assert [len(result) for result in results] == [40, 40, 21]
+
+
+@pytest.mark.parametrize("make", [one_parquet, gzipped_parts, lambda folder: pl.from_arrow(TABLE)])
+def test_a_model_says_the_same_of_blocks_as_of_the_whole(make, tmp_path):
+    features = ["age", "length", "color"]
+    frame = TABLE.select(features).to_pandas()
+    model = KDLOR().fit(frame, TABLE["stars"].to_numpy())
+    table = sources.open_table(make(tmp_path), columns=features, block_rows=30)
+    np.testing.assert_allclose(
+        np.concatenate(list(sources.map_blocks(model.predict_proba, table))),
+        model.predict_proba(frame),
+        rtol=1e-9,
+    )
 
 
 def test_an_error_says_in_which_block_it_arose(tmp_path):

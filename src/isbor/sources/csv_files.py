@@ -22,7 +22,7 @@ from isbor.sources.roles import Roles, as_blocks
 
 __all__ = ["CsvFiles", "open_csv"]
 
-_CHUNK = 1 << 22  # bytes; a line must fit in
+_CHUNK = 1 << 21  # bytes; a line must fit in, and pyarrow holds a few dozen of them
 
 
 class CsvFiles:

@@ -56,7 +56,8 @@ def open_table(
         - a pandas or polars data frame, a pyarrow Table;
         - a polars LazyFrame, a DuckDB relation, a pyarrow Dataset, or any object with an Arrow stream that
           can be read again (``__arrow_c_stream__``). It is run anew for each pass, and must then give the
-          same rows in the same order: sort it after a join or a group by;
+          same rows in the same order: sort it after a join or a group by. While a DuckDB relation is read,
+          its connection is in use; ``connection.cursor()`` makes another one;
         - a tuple (X, y) or (X, y, weight) of arrays or memory maps, sliced without a copy; y may be None;
         - a function without arguments that returns an iterator of such tuples. It is called anew for each
           pass, and must then give the same batches.

@@ -26,7 +26,7 @@ from isbor.sources.roles import Roles, as_blocks
 
 __all__ = ["ParquetFiles", "open_parquet"]
 
-_BUFFER = 1 << 20  # bytes read at once of a column, so that large row groups need not fit in memory
+_BUFFER = 1 << 20  # bytes read at once of a column, so that row groups need not fit in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,8 @@ class ParquetFiles:
     def _read(self, file: DataFile) -> Iterator[ArrowTable]:
         pa = pyarrow()
         with guarded(file.unreadable):
-            reader = pa.parquet.ParquetFile(file.path, buffer_size=_BUFFER)
+            # With pre_buffer, which is the default, pyarrow reads the whole file ahead.
+            reader = pa.parquet.ParquetFile(file.path, buffer_size=_BUFFER, pre_buffer=False)
         with reader:
             batches = reader.iter_batches(batch_size=self.block_rows, columns=self.schema.names)
             for batch in each(batches, file.unreadable):

@@ -58,10 +58,16 @@ def open_polars(frame: Any, assign: Assign, block_rows: int) -> Query:
 
 
 def open_duckdb(relation: Any, assign: Assign, block_rows: int) -> Query:
-    """Read a DuckDB relation; the blocks are Arrow tables."""
+    """Read a DuckDB relation; the blocks are Arrow tables.
+
+    A connection gives one result at a time. DuckDB 1 ends a result without an error when another query
+    begins, so the rows are counted by a query of their own after the first pass.
+    """
     pyarrow()
+    total: int | None = None
 
     def run(names: list[str]) -> Generator[ArrowTable, None, None]:
+        nonlocal total
         quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
         selected = relation.project(quoted)  # a new relation, which runs the query anew
         read = next(
@@ -69,18 +75,36 @@ def open_duckdb(relation: Any, assign: Assign, block_rows: int) -> Query:
             for method in ("to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader")  # by version
             if hasattr(selected, method)
         )
+        n_rows = 0
         with read(block_rows) as reader:
-            yield from _plain_tables(reader, settled(plain_schema(reader.schema, names)))
+            for table in _plain_tables(reader, settled(plain_schema(reader.schema, names))):
+                n_rows += len(table)
+                yield table
+        if total is None:
+            total = relation.aggregate("count(*)").fetchall()[0][0]
+        if total is not None and n_rows < total:  # more rows are noticed in `RereadTable`
+            raise SourceError(
+                f"DuckDB gave {n_rows} of {total} rows. A connection gives one result at a time: another "
+                "query on it ends this one. Make the relation on a connection of its own, "
+                "connection.cursor(), and let no rows be removed meanwhile."
+            )
 
     return Query(run, pyarrow().concat_tables, assign(relation.columns), block_rows)
 
 
 def open_dataset(dataset: Any, assign: Assign, block_rows: int) -> Query:
-    """Read a pyarrow dataset; the blocks are Arrow tables."""
+    """Read a pyarrow dataset; the blocks are Arrow tables.
+
+    It holds some row groups of Parquet files at once; paths are read in less memory.
+    """
 
     def run(names: list[str]) -> Generator[ArrowTable, None, None]:
         schema = settled(plain_schema(dataset.schema, names))
-        yield from _plain_tables(dataset.to_batches(columns=names, batch_size=block_rows), schema)
+        # The defaults read 16 batches and 4 files ahead.
+        batches = dataset.to_batches(
+            columns=names, batch_size=block_rows, batch_readahead=2, fragment_readahead=1
+        )
+        yield from _plain_tables(batches, schema)
 
     return Query(run, pyarrow().concat_tables, assign(dataset.schema.names), block_rows)
 
