@@ -373,7 +373,7 @@ def test_an_error_says_in_which_block_it_arose(tmp_path):
     pq.write_table(TABLE[30:], tmp_path / "b.parquet")
     results = sources.map_blocks(refuse, sources.open_table(tmp_path, block_rows=25))
     assert [next(results) for _ in range(3)] == [25, 5, 25]
-    message = r"^In b\.parquet, rows 25 to 49 \(rows 55 to 79 of the table\): X holds 60\.$"
+    message = r"^In b\.parquet, rows 25 to 49 \(row 55 of the table is row 0 below\): X holds 60\.$"
     with pytest.raises(ValueError, match=message) as caught:
         next(results)
     assert str(caught.value.__cause__) == "X holds 60."

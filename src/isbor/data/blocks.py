@@ -79,4 +79,4 @@ def located(block: Block) -> Iterator[None]:
         yield
     except (ValueError, TypeError) as error:
         kind = ValueError if isinstance(error, ValueError) else TypeError
-        raise kind(f"In {block.where} (counted from its first row below): {error}") from error
+        raise kind(f"In {block.where} (row {block.first} of the table is row 0 below): {error}") from error

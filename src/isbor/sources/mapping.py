@@ -3,9 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from isbor.data.blocks import Source
-from isbor.sources.errors import rows_text
-from isbor.sources.passes import number_of_rows
+from isbor.data.blocks import Source, located
 
 __all__ = ["map_blocks"]
 
@@ -45,9 +43,6 @@ def map_blocks(function: Callable[[Any], Result], table: Source) -> Iterator[Res
 
 def _map(function: Callable[[Any], Result], table: Source) -> Iterator[Result]:
     for block in table.blocks():
-        try:
+        with located(block):
             result = function(block.X)
-        except ValueError as error:
-            rows = rows_text(block.first, number_of_rows(block.X))
-            raise ValueError(f"In {block.where} ({rows} of the table): {error}") from error
         yield result
