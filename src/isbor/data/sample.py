@@ -121,7 +121,8 @@ class RowSample:
                 kept[own] = True
                 if len(own) == _OF_EACH_CLASS:
                     of_classes[k] = key[first[own[-1]]]
-            bounds = _Bounds(key[first[self.size - 1]], of_classes)
+            if not kept.all():
+                bounds = _Bounds(key[first[self.size - 1]], of_classes)
         chosen = order[first[kept]]
         sample = EncodedRows(rows.X[chosen], rows.y[chosen], weight[kept], number[kept])
         return RowSample((_Part(sample, key[first[kept]], exact[first[kept]]),), self.size, bounds)

@@ -91,10 +91,10 @@ class Survey:
         )
 
     def _with_classes_of(self, other: "Survey") -> tuple[LabelArray, FloatArray, FloatArray]:
-        if np.array_equal(self.classes, other.classes):
+        both = {self.classes.dtype.kind, other.classes.dtype.kind}
+        if np.array_equal(self.classes, other.classes) and both & {"b"} in (set(), both):
             weight, rows = self.class_weight + other.class_weight, self.class_rows + other.class_rows
             return self.classes, weight, rows
-        both = [self.classes.dtype.kind, other.classes.dtype.kind]
         if self.order_is_given or other.order_is_given or "b" in both:
             raise ValueError(
                 f"The labels change within the table: {self.classes.tolist()} at first, "
