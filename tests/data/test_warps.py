@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from hypothesis.strategies import integers
 from numpy.testing import assert_allclose, assert_array_equal
 
+from isbor.data.compiled_warps import interpolated
 from isbor.data.rows import canonical_rows
 from isbor.data.warps import Warp, prepare
 
@@ -91,3 +93,16 @@ def test_slopes_of_a_warp_are_its_derivatives():
     assert_array_equal(warp.slope(np.array([-1.0, 1e3])), 0.0)
     steep = Warp.learn(np.array([-1.0, 0.0, 1e-310, 1.0]), np.ones(4))
     assert np.isfinite(steep.slope(np.array([5e-311]))).all()
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=60, unique=True).map(sorted),
+    st.lists(st.floats(-2e6, 2e6), max_size=200),
+    st.integers(0, 2**32 - 1),
+)
+def test_interpolation_is_that_of_numpy(knots, values, seed):
+    assume(np.diff(knots).min() > 1e-300)
+    warped = np.sort(np.random.default_rng(seed).normal(size=len(knots)))
+    values = np.array([*values, *knots])
+    expected = np.interp(values, knots, warped)
+    assert_allclose(interpolated(values, np.array(knots), warped), expected, rtol=1e-12, atol=1e-12)

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from isbor._core.types import BoolArray, FloatArray, IntArray
+from isbor.data.compiled_warps import interpolated
 from isbor.data.rows import Scaling, TrainingRows
 
 __all__ = ["Preparation", "Warp", "prepare"]
@@ -37,7 +38,7 @@ class Warp:
 
     def __call__(self, column: FloatArray) -> FloatArray:
         """Return the warped values."""
-        return np.interp(column, self.knots, self.warped)
+        return interpolated(np.ascontiguousarray(column), self.knots, self.warped)
 
     def slope(self, column: FloatArray) -> FloatArray:
         """Return the slopes at these values; zero outside the range of the training rows."""
