@@ -229,6 +229,13 @@ def test_labels_belong_to_the_source(table):
         model().fit(sources.open_table(features(table)))
 
 
+def test_a_path_is_not_a_table(files):
+    with pytest.raises(
+        TypeError, match=r"X is the path '.*whole.csv'; rows are needed. Open the file: isbor"
+    ):
+        model().fit(files / "whole.csv")
+
+
 def test_models_that_need_their_rows_in_memory_say_so(table):
     with pytest.raises(ValueError, match="GPOR needs its rows in memory, at most 1600 of them"):
         GPOR(classes=GRADES).fit(sources.open_table(table, target="grade"))

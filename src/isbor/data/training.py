@@ -1,5 +1,7 @@
 """Check and encode the arguments of `fit`, for all estimators."""
 
+from os import PathLike
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
@@ -59,6 +61,11 @@ def read_training(
             )
         reading = Reading(owner, missing, classes, class_weight, seed, fewest_levels, samples, checkpoint)
         return training_of_source(X, reading, workers)
+    if isinstance(X, str | PathLike):
+        raise TypeError(
+            f"X is the path {str(X)!r}; rows are needed. Open the file: "
+            f"isbor.sources.open_table({str(X)!r}, target=...), with the name of the column of labels."
+        )
     labels = encode_labels(y, classes)
     warn_of_quantity(len(labels.classes), len(labels.codes), labels.given_order)
     weight = checked_weights(X, labels, sample_weight, class_weight)
