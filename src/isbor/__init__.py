@@ -6,7 +6,7 @@ once.
 
 from typing import TYPE_CHECKING
 
-from isbor._core.version import __version__ as __version__
+from isbor._version import __version__ as __version__
 
 __all__ = [
     "GPOR",

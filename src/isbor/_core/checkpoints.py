@@ -18,8 +18,8 @@ from typing import TypeVar, cast
 
 from joblib import hash as digest_of
 
-from isbor._core.version import __version__
 from isbor._core.warnings import warn_user
+from isbor._version import __version__
 
 __all__ = ["Checkpoint"]
 
