@@ -45,11 +45,14 @@ from isbor.data.frames import (
     read_column,
 )
 
-__all__ = ["Missing", "TableEncoding", "learn_table"]
+__all__ = ["Columns", "Missing", "TableEncoding", "learn_encoding", "learn_table", "read_again", "read_table"]
 
 Missing: TypeAlias = Literal["auto", "indicator", "error"]
 
 _FEW_ROWS = 20  # with fewer, one category per row is nothing unusual
+
+# The columns of a table as they were read; a matrix if all are numeric.
+Columns: TypeAlias = list[Column] | FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,17 @@ class TableEncoding:
         return np.repeat(np.where(is_categorical, last, -1), self._widths)
 
     @property
+    def keys(self) -> tuple[tuple[int, str, Category | None], ...]:
+        """What each encoded column stands for: the feature, and what of it."""
+        keys: list[tuple[int, str, Category | None]] = []
+        for j, categories in enumerate(self.categories):
+            keys += [(j, "number", None)] if categories is None else [(j, "is", c) for c in categories]
+            keys += [(j, "rank", None)] if self.ranked[j] else []
+            keys += [(j, "missing", None)] if self.indicator[j] else []
+            keys += [] if categories is None else [(j, "unseen", None)]
+        return tuple(keys)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the encoded columns, such as "age", "age missing", "color=red" and "color unseen"."""
         names: list[str] = []
@@ -119,31 +133,16 @@ class TableEncoding:
             What messages name, see `learn_table`.
         X : data frame or array-like of shape (n, d)
         """
-        frame = data_frame(X)
-        if frame is None and self._has_categories:
-            first = next(j for j, categories in enumerate(self.categories) if categories is not None)
-            raise ValueError(
-                f"X is of type {type(X).__name__}; {owner} was fitted to a data frame with categories in "
-                f"{_column(self.feature_names, first)}. Pass a data frame with the same columns."
+        columns = read_again(owner, X, self.missing, self.feature_names, self.categories)
+        if not isinstance(columns, list):
+            return self.encode(columns)
+        cells = np.empty((len(columns[0].cells), len(columns)))
+        for j, (column, categories) in enumerate(zip(columns, self.categories, strict=True)):
+            where = _column(self.feature_names, j)
+            cells[:, j] = (
+                as_numbers(column, where) if categories is None else as_positions(column, categories, where)
             )
-        check_names(feature_names(frame), self.feature_names, owner)
-        if frame is None or (holds_numbers(frame) and not self._has_categories):
-            cells = _numeric_cells(X, owner)
-            check_number(cells.shape[1], len(self.categories), owner)
-            _check_cells(cells, self.feature_names, owner, self.missing, is_frame=frame is not None)
-        else:
-            check_number(frame.shape[1], len(self.categories), owner)
-            columns = _read_columns(frame, self.feature_names, owner)
-            cells = np.stack([column.cells for column in columns], axis=1)
-            _check_cells(cells, self.feature_names, owner, self.missing, is_frame=True)
-            for j, (column, categories) in enumerate(zip(columns, self.categories, strict=True)):
-                where = _column(self.feature_names, j)
-                cells[:, j] = (
-                    as_numbers(column, where)
-                    if categories is None
-                    else as_positions(column, categories, where)
-                )
-        return self._encode(cells)
+        return self.encode(cells)
 
     @property
     def _has_categories(self) -> bool:
@@ -155,7 +154,7 @@ class TableEncoding:
         own = np.array([1 if categories is None else len(categories) + 1 for categories in self.categories])
         return own + self.ranked + self.indicator
 
-    def _encode(self, cells: FloatArray) -> FloatArray:
+    def encode(self, cells: FloatArray) -> FloatArray:
         """Encode a table of numbers, with NaN for missing cells and positions for categories."""
         absent = np.isnan(cells)
         if self.is_identity:
@@ -214,35 +213,92 @@ def learn_table(
     if missing not in get_args(Missing):
         choices = ", ".join(map(repr, get_args(Missing)))
         raise ValueError(f"missing is {missing!r}; one of {choices} is needed.")
-    frame = data_frame(X)
-    names = feature_names(frame)
+    names, columns = read_table(owner, X, missing)
     categories: tuple[tuple[Category, ...] | None, ...]
-    if frame is None or holds_numbers(frame):
-        cells = _numeric_cells(X, owner)
-        categories = (None,) * cells.shape[1]
-        ranked = np.zeros(cells.shape[1], dtype=np.bool_)
-    else:
-        columns = _read_columns(frame, names, owner)
+    if isinstance(columns, list):
         cells = np.stack([column.cells for column in columns], axis=1)
         categories = tuple(column.categories for column in columns)
         ranked = np.array([column.ordered for column in columns])
-    _check_cells(cells, names, owner, missing, is_frame=frame is not None)
+    else:
+        cells = columns
+        categories = (None,) * cells.shape[1]
+        ranked = np.zeros(cells.shape[1], dtype=np.bool_)
     weight = np.ones(len(cells)) if weight is None else weight
     counts = weight > 0.0
     categories = tuple(_occurring(of_feature, cells[:, j], counts) for j, of_feature in enumerate(categories))
-    # In ascending order of weight, so that sums do not depend on the order of the rows.
-    rows = np.argsort(weight, kind="stable")[np.count_nonzero(~counts) :]
-    weight = weight[rows]
-    fill, indicator = np.full(len(categories), np.nan), np.zeros(len(categories), dtype=np.bool_)
     for j, of_feature in enumerate(categories):
-        column, where = cells[rows, j], _column(names, j)
-        indicator[j] = np.isnan(column).any()
+        _warn_of_identifier(of_feature, int(np.count_nonzero(counts)), _column(names, j))
+    encoding = learn_encoding(names, categories, ranked, cells, weight, missing)
+    return encoding, encoding.encode(cells)
+
+
+def learn_encoding(
+    names: tuple[str, ...] | None,
+    categories: tuple[tuple[Category, ...] | None, ...],
+    ordered: NDArray[np.bool_],
+    cells: FloatArray,
+    weight: FloatArray,
+    missing: Missing,
+    fill_of_empty: float | None = None,
+) -> TableEncoding:
+    """Learn the encoding of cells, (n, d): numbers, or positions among the categories that occur.
+
+    `ordered`, (d,), says whether categories have an order. `fill_of_empty` takes the place of the mean of a
+    feature without any number; None means that there must be one.
+    """
+    # In ascending order of weight, so that sums do not depend on the order of the rows.
+    rows = np.argsort(weight, kind="stable")[np.count_nonzero(weight <= 0.0) :]
+    weight = weight[rows]
+    ranked, n_features = ordered.copy(), len(categories)
+    fill, indicator = np.full(n_features, np.nan), np.zeros(n_features, dtype=np.bool_)
+    for j, of_feature in enumerate(categories):
+        column = cells[rows, j]
+        absent = np.isnan(column)
+        indicator[j] = absent.any()
         ranked[j] &= len(of_feature or ()) > 2
         if of_feature is None or ranked[j]:
-            fill[j] = _mean(column, weight, where)
-        _warn_of_identifier(of_feature, len(weight), where)
-    encoding = TableEncoding(names, categories, ranked, fill, indicator, missing)
-    return encoding, encoding._encode(cells)
+            is_empty = fill_of_empty is not None and absent.all()
+            fill[j] = fill_of_empty if is_empty else _mean(column, weight, _column(names, j))
+    return TableEncoding(names, categories, ranked, fill, indicator, missing)
+
+
+def read_table(owner: str, X: object, missing: Missing) -> tuple[tuple[str, ...] | None, Columns]:
+    """Read and check a table; return the names of its features, if it has any, and its columns."""
+    frame = data_frame(X)
+    names = feature_names(frame)
+    if frame is None or holds_numbers(frame):
+        columns: Columns = _numeric_cells(X, owner)
+    else:
+        columns = _read_columns(frame, names, owner)
+    _check_columns(columns, names, owner, missing, is_frame=frame is not None)
+    return names, columns
+
+
+def read_again(
+    owner: str,
+    X: object,
+    missing: Missing,
+    names: tuple[str, ...] | None,
+    categories: tuple[tuple[Category, ...] | None, ...],
+) -> Columns:
+    """Read and check a table that has the features of an earlier one, with these names and categories."""
+    frame = data_frame(X)
+    first = next((j for j, of_feature in enumerate(categories) if of_feature is not None), None)
+    if frame is None and first is not None:
+        raise ValueError(
+            f"X is of type {type(X).__name__}; {owner} was fitted to a data frame with categories in "
+            f"{_column(names, first)}. Pass a data frame with the same columns."
+        )
+    check_names(feature_names(frame), names, owner)
+    columns: Columns
+    if frame is None or (holds_numbers(frame) and first is None):
+        columns = cells = _numeric_cells(X, owner)
+        check_number(cells.shape[1], len(categories), owner)
+    else:
+        check_number(frame.shape[1], len(categories), owner)
+        columns = _read_columns(frame, names, owner)
+    _check_columns(columns, names, owner, missing, is_frame=frame is not None)
+    return columns
 
 
 def _occurring(
@@ -294,6 +350,14 @@ def _read_columns(frame: nw.DataFrame[Any], names: Sequence[str] | None, owner: 
             f"{owner}. Check the filter that made X."
         )
     return [read_column(column, _column(names, j)) for j, column in enumerate(frame.iter_columns())]
+
+
+def _check_columns(
+    columns: Columns, names: Sequence[str] | None, owner: str, missing: Missing, is_frame: bool
+) -> None:
+    """Raise ValueError if a cell is infinite, or missing where missing cells are not accepted."""
+    cells = np.stack([column.cells for column in columns], axis=1) if isinstance(columns, list) else columns
+    _check_cells(cells, names, owner, missing, is_frame)
 
 
 def _check_cells(

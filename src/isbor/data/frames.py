@@ -21,6 +21,7 @@ __all__ = [
     "Category",
     "as_numbers",
     "as_positions",
+    "categories_of",
     "data_frame",
     "holds_numbers",
     "read_column",
@@ -39,6 +40,7 @@ class Column:
     categories: tuple[Category, ...] | None  # those that occur, in order; None for a numeric column
     cells: FloatArray  # (n,) numbers, or positions in `categories`; NaN where missing
     ordered: bool = False  # whether the column's type says that the categories are ordered
+    declared: tuple[Category, ...] | None = None  # all categories in the order of the column's type, if any
 
 
 def data_frame(X: object) -> nw.DataFrame[Any] | None:
@@ -92,7 +94,8 @@ def _read_categories(column: nw.Series[Any], where: str) -> Column:
     if values:
         codes = column.replace_strict(values, [place[_plain(v)] for v in values], return_dtype=nw.Float64)
         cells[:] = codes.to_numpy()
-    return Column(tuple(categories), cells, _is_ordered(column))
+    order = None if declared is None else tuple(declared)
+    return Column(tuple(categories), cells, _is_ordered(column), order)
 
 
 def _is_ordered(column: nw.Series[Any]) -> bool:
@@ -159,6 +162,13 @@ def as_positions(column: Column, categories: tuple[Category, ...], where: str) -
         )
     place = {category: float(i) for i, category in enumerate(categories)}
     return _take(np.array([place.get(category, UNSEEN) for category in found]), cells)
+
+
+def categories_of(column: Column) -> tuple[Category, ...]:
+    """Return the categories that occur; of a column of numbers, the numbers."""
+    if column.categories is not None:
+        return column.categories
+    return tuple(np.unique(column.cells[~np.isnan(column.cells)]).tolist())
 
 
 def _take(values: FloatArray, positions: FloatArray) -> FloatArray:
