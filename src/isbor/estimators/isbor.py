@@ -17,7 +17,7 @@ from isbor.data.rows import TrainingRows
 from isbor.data.training import ClassWeight, TrainingSet
 from isbor.estimators.base import SHARED_PARAMETERS
 from isbor.estimators.parameters import BOOLEAN, CALLABLE, NONE, POSITIVE, Allowed, choice, integer, number
-from isbor.estimators.sparse import SparseClassifier
+from isbor.estimators.streaming import StreamClassifier
 from isbor.model.cuts import Varying
 from isbor.prediction.parallel_lines import ParallelLines, parallel_lines
 from isbor.search.families.catalogue import fit_families
@@ -30,7 +30,7 @@ __all__ = ["ISBOR"]
 _MAX_DENSE_ROWS = 20_000  # a matrix of 3.2 GB
 
 
-class ISBOR(SparseClassifier):
+class ISBOR(StreamClassifier):
     """Incremental sparse Bayesian ordinal regression.
 
     A latent score, a sum of a few dozen basis functions, plus Gaussian noise is cut into ordered classes by
@@ -115,6 +115,9 @@ class ISBOR(SparseClassifier):
         Limit on the time of a fit, in seconds. When it is up, the searches end, and the model is the best so
         far; `stop_reason_` says so. A fit takes at least the time of one pass, even if that is longer. The
         result then depends on the speed of the machine. None means no limit.
+    half_life : float or None, default=None
+        For `partial_fit`: the total weight of rows after which earlier rows count half, so that the model
+        follows a stream that drifts. None means that no row is ever forgotten. `fit` ignores it.
     n_jobs : int or None, default=None
         Number of threads. None means all cores.
     random_state : int, RandomState or None, default=None
@@ -230,6 +233,7 @@ class ISBOR(SparseClassifier):
         "max_iter": integer(at_least=1),
         "effort": choice("fast", "default", "thorough"),
         "max_time": POSITIVE | NONE,
+        "half_life": POSITIVE | NONE,
         "callback": CALLABLE | NONE,
         "verbose": integer(at_least=0) | BOOLEAN,
         **SHARED_PARAMETERS,
@@ -259,6 +263,7 @@ class ISBOR(SparseClassifier):
         max_iter: int = 1000,
         effort: Effort = "default",
         max_time: float | None = None,
+        half_life: float | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         callback: Callback | None = None,
@@ -280,6 +285,7 @@ class ISBOR(SparseClassifier):
         self.max_iter = max_iter
         self.effort = effort
         self.max_time = max_time
+        self.half_life = half_life
         self.callback = callback
         self.verbose = verbose
 
@@ -343,9 +349,23 @@ class ISBOR(SparseClassifier):
             if workers.was_late:
                 result = replace(result, stop_reason=StopReason.MAX_TIME)
             self._set_fitted(training, result, workers)
+            self._leave_for_stream(X, y, sample_weight, training, workers)
         self.selection_ = selection
         self.basis_ = selection.basis
         return result
+
+    def _stream_conflict(self) -> str | None:
+        given = {
+            "basis='rbf'": self.basis == "rbf",
+            "metric='ard'": self.metric == "ard",
+            f"gamma={self.gamma!r}": self.gamma != "evidence",
+            "solver='sequential'": self.solver == "sequential",
+        }
+        return next((text for text, is_given in given.items() if is_given), None)
+
+    def _note_stream(self) -> None:
+        self.selection_ = Selection(("mixed",), (), "the family that is learned from a stream.")
+        self.basis_ = "mixed"
 
     def _check_combination(self) -> None:
         """Raise ValueError if a parameter would have no effect because of another."""
