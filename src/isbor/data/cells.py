@@ -8,37 +8,68 @@ import numpy as np
 from sklearn.utils import check_array
 
 from isbor._core.types import FloatArray
-from isbor.data.features import feature_names
-from isbor.data.frames import Column, data_frame, holds_numbers, read_column
+from isbor.data.features import check_names, check_number, feature_names
+from isbor.data.frames import Category, Column, data_frame, holds_numbers, read_column
 
-__all__ = ["Missing", "check_cells", "column_name", "numeric_cells", "read_columns", "read_table"]
+__all__ = ["Columns", "Missing", "cells_of", "column_name", "read_again", "read_table"]
 
 Missing: TypeAlias = Literal["auto", "indicator", "error"]
 
+# The columns of a table as they were read; a matrix if all are numeric.
+Columns: TypeAlias = list[Column] | FloatArray
 
-def read_table(
-    owner: str, X: object, missing: Missing
-) -> tuple[tuple[str, ...] | None, FloatArray, list[Column] | None]:
-    """Return the names of the features, the cells, and the columns if some hold categories.
 
-    Raises ValueError if a cell is infinite, or missing where that is not accepted.
-    """
+def read_table(owner: str, X: object, missing: Missing) -> tuple[tuple[str, ...] | None, Columns]:
+    """Read and check a table; return the names of its features, if it has any, and its columns."""
     if missing not in get_args(Missing):
         choices = ", ".join(map(repr, get_args(Missing)))
         raise ValueError(f"missing is {missing!r}; one of {choices} is needed.")
     frame = data_frame(X)
     names = feature_names(frame)
-    columns = None
+    columns: Columns
     if frame is None or holds_numbers(frame):
-        cells = numeric_cells(X, owner)
+        columns = _numeric_cells(X, owner)
     else:
-        columns = read_columns(frame, names, owner)
-        cells = np.stack([column.cells for column in columns], axis=1)
-    check_cells(cells, names, owner, missing, is_frame=frame is not None)
-    return names, cells, columns
+        columns = _read_columns(frame, names, owner)
+    _check_columns(columns, names, owner, missing, is_frame=frame is not None)
+    return names, columns
 
 
-def numeric_cells(X: object, owner: str) -> FloatArray:
+def read_again(
+    owner: str,
+    X: object,
+    missing: Missing,
+    names: tuple[str, ...] | None,
+    categories: tuple[tuple[Category, ...] | None, ...],
+) -> Columns:
+    """Read and check a table that has the features of an earlier one, with these names and categories."""
+    frame = data_frame(X)
+    first = next((j for j, of_feature in enumerate(categories) if of_feature is not None), None)
+    if frame is None and first is not None:
+        raise ValueError(
+            f"X is of type {type(X).__name__}; {owner} was fitted to a data frame with categories in "
+            f"{column_name(names, first)}. Pass a data frame with the same columns."
+        )
+    check_names(feature_names(frame), names, owner)
+    columns: Columns
+    if frame is None or (holds_numbers(frame) and first is None):
+        columns = cells = _numeric_cells(X, owner)
+        check_number(cells.shape[1], len(categories), owner)
+    else:
+        check_number(frame.shape[1], len(categories), owner)
+        columns = _read_columns(frame, names, owner)
+    _check_columns(columns, names, owner, missing, is_frame=frame is not None)
+    return columns
+
+
+def cells_of(columns: Columns) -> FloatArray:
+    """Return the cells of a table, (n, d)."""
+    if isinstance(columns, list):
+        return np.stack([column.cells for column in columns], axis=1)
+    return columns
+
+
+def _numeric_cells(X: object, owner: str) -> FloatArray:
     """Return the cells of a table of numbers."""
     try:
         if isinstance(X, np.ma.MaskedArray):
@@ -56,7 +87,7 @@ def numeric_cells(X: object, owner: str) -> FloatArray:
     return checked
 
 
-def read_columns(frame: nw.DataFrame[Any], names: Sequence[str] | None, owner: str) -> list[Column]:
+def _read_columns(frame: nw.DataFrame[Any], names: Sequence[str] | None, owner: str) -> list[Column]:
     """Return the columns of a data frame."""
     if len(frame) == 0:
         raise ValueError(
@@ -66,10 +97,11 @@ def read_columns(frame: nw.DataFrame[Any], names: Sequence[str] | None, owner: s
     return [read_column(column, column_name(names, j)) for j, column in enumerate(frame.iter_columns())]
 
 
-def check_cells(
-    cells: FloatArray, names: Sequence[str] | None, owner: str, missing: Missing, is_frame: bool
+def _check_columns(
+    columns: Columns, names: Sequence[str] | None, owner: str, missing: Missing, is_frame: bool
 ) -> None:
     """Raise ValueError if a cell is infinite, or missing where missing cells are not accepted."""
+    cells = cells_of(columns)
     bad = ~np.isfinite(cells)
     if not bad.any():
         return

@@ -29,12 +29,11 @@ from numpy.typing import NDArray
 
 from isbor._core.types import FloatArray, IntArray
 from isbor._core.warnings import warn_user
-from isbor.data.cells import Missing, check_cells, column_name, numeric_cells, read_columns, read_table
-from isbor.data.features import check_names, check_number, feature_names
-from isbor.data.frames import UNSEEN, Category, as_numbers, as_positions, data_frame, holds_numbers
+from isbor.data.cells import Missing, cells_of, column_name, read_again, read_table
+from isbor.data.frames import UNSEEN, Category, as_numbers, as_positions
 from isbor.data.moments import steady
 
-__all__ = ["TableEncoding", "learn_table", "no_value", "warn_of_identifier"]
+__all__ = ["TableEncoding", "learn_encoding", "learn_table", "no_value", "warn_of_identifier"]
 
 _FEW_ROWS = 20  # with fewer, one category per row is nothing unusual
 
@@ -96,6 +95,17 @@ class TableEncoding:
         return np.repeat(np.where(is_categorical, last, -1), self._widths)
 
     @property
+    def keys(self) -> tuple[tuple[int, str, Category | None], ...]:
+        """What each encoded column stands for: the feature, and what of it."""
+        keys: list[tuple[int, str, Category | None]] = []
+        for j, categories in enumerate(self.categories):
+            keys += [(j, "number", None)] if categories is None else [(j, "is", c) for c in categories]
+            keys += [(j, "rank", None)] if self.ranked[j] else []
+            keys += [(j, "missing", None)] if self.indicator[j] else []
+            keys += [] if categories is None else [(j, "unseen", None)]
+        return tuple(keys)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the encoded columns, such as "age", "age missing", "color=red" and "color unseen"."""
         names: list[str] = []
@@ -117,31 +127,16 @@ class TableEncoding:
             What messages name, see `learn_table`.
         X : data frame or array-like of shape (n, d)
         """
-        frame = data_frame(X)
-        if frame is None and self._has_categories:
-            first = next(j for j, categories in enumerate(self.categories) if categories is not None)
-            raise ValueError(
-                f"X is of type {type(X).__name__}; {owner} was fitted to a data frame with categories in "
-                f"{column_name(self.feature_names, first)}. Pass a data frame with the same columns."
+        columns = read_again(owner, X, self.missing, self.feature_names, self.categories)
+        if not isinstance(columns, list):
+            return self.encode(columns)
+        cells = np.empty((len(columns[0].cells), len(columns)))
+        for j, (column, categories) in enumerate(zip(columns, self.categories, strict=True)):
+            where = column_name(self.feature_names, j)
+            cells[:, j] = (
+                as_numbers(column, where) if categories is None else as_positions(column, categories, where)
             )
-        check_names(feature_names(frame), self.feature_names, owner)
-        if frame is None or (holds_numbers(frame) and not self._has_categories):
-            cells = numeric_cells(X, owner)
-            check_number(cells.shape[1], len(self.categories), owner)
-            check_cells(cells, self.feature_names, owner, self.missing, is_frame=frame is not None)
-        else:
-            check_number(frame.shape[1], len(self.categories), owner)
-            columns = read_columns(frame, self.feature_names, owner)
-            cells = np.stack([column.cells for column in columns], axis=1)
-            check_cells(cells, self.feature_names, owner, self.missing, is_frame=True)
-            for j, (column, categories) in enumerate(zip(columns, self.categories, strict=True)):
-                where = column_name(self.feature_names, j)
-                cells[:, j] = (
-                    as_numbers(column, where)
-                    if categories is None
-                    else as_positions(column, categories, where)
-                )
-        return self._encode(cells)
+        return self.encode(cells)
 
     @property
     def _has_categories(self) -> bool:
@@ -153,7 +148,7 @@ class TableEncoding:
         own = np.array([1 if categories is None else len(categories) + 1 for categories in self.categories])
         return own + self.ranked + self.indicator
 
-    def _encode(self, cells: FloatArray) -> FloatArray:
+    def encode(self, cells: FloatArray) -> FloatArray:
         """Encode a table of numbers, with NaN for missing cells and positions for categories."""
         absent = np.isnan(cells)
         if self.is_identity:
@@ -177,6 +172,21 @@ class TableEncoding:
             if self.indicator[j]:
                 matrix[:, marks] = absent[:, j]
         return matrix
+
+    def decoded(self, matrix: FloatArray) -> FloatArray:
+        """Return the cells of encoded training rows: the inverse of `encode`."""
+        cells, first, widths = np.empty((len(matrix), len(self.categories))), self.first_column, self._widths
+        for j, categories in enumerate(self.categories):
+            own = matrix[:, first[j] : first[j] + widths[j]]
+            if categories is None:
+                cells[:, j] = (
+                    np.where(own[:, -1] == 1.0, np.nan, own[:, 0]) if self.indicator[j] else own[:, 0]
+                )
+            else:
+                known = own[:, : len(categories)]
+                absent = ~known.any(axis=1)
+                cells[:, j] = np.where(absent, np.nan, known.argmax(axis=1) if len(categories) else np.nan)
+        return cells
 
 
 def learn_table(
@@ -209,30 +219,50 @@ def learn_table(
     >>> encoding("ISBOR", [[np.nan, 7.0]])
     array([[2., 7., 0.]])
     """
-    names, cells, columns = read_table(owner, X, missing)
-    categories: tuple[tuple[Category, ...] | None, ...]
-    if columns is None:
-        categories = (None,) * cells.shape[1]
-        ranked = np.zeros(cells.shape[1], dtype=np.bool_)
-    else:
+    names, columns = read_table(owner, X, missing)
+    cells = cells_of(columns)
+    categories: tuple[tuple[Category, ...] | None, ...] = (None,) * cells.shape[1]
+    ordered = np.zeros(cells.shape[1], dtype=np.bool_)
+    if isinstance(columns, list):
         categories = tuple(column.categories for column in columns)
-        ranked = np.array([column.ordered for column in columns])
+        ordered = np.array([column.ordered for column in columns])
     weight = np.ones(len(cells)) if weight is None else weight
     counts = weight > 0.0
     categories = tuple(_occurring(of_feature, cells[:, j], counts) for j, of_feature in enumerate(categories))
-    # In ascending order of weight, so that sums do not depend on the order of the rows.
-    rows = np.argsort(weight, kind="stable")[np.count_nonzero(~counts) :]
-    weight = weight[rows]
-    fill, indicator = np.full(len(categories), np.nan), np.zeros(len(categories), dtype=np.bool_)
     for j, of_feature in enumerate(categories):
-        column, where = cells[rows, j], column_name(names, j)
-        indicator[j] = np.isnan(column).any()
+        warn_of_identifier(of_feature, int(np.count_nonzero(counts)), column_name(names, j))
+    encoding = learn_encoding(names, categories, ordered, cells, weight, missing)
+    return encoding, encoding.encode(cells)
+
+
+def learn_encoding(
+    names: tuple[str, ...] | None,
+    categories: tuple[tuple[Category, ...] | None, ...],
+    ordered: NDArray[np.bool_],
+    cells: FloatArray,
+    weight: FloatArray,
+    missing: Missing,
+    fill_of_empty: float | None = None,
+) -> TableEncoding:
+    """Learn the encoding of cells, (n, d): numbers, or positions among the categories that occur.
+
+    `ordered`, (d,), says whether categories have an order. `fill_of_empty` takes the place of the mean of a
+    feature without any number; None means that there must be one.
+    """
+    # In ascending order of weight, so that sums do not depend on the order of the rows.
+    rows = np.argsort(weight, kind="stable")[np.count_nonzero(weight <= 0.0) :]
+    weight = weight[rows]
+    ranked, n_features = ordered.copy(), len(categories)
+    fill, indicator = np.full(n_features, np.nan), np.zeros(n_features, dtype=np.bool_)
+    for j, of_feature in enumerate(categories):
+        column = cells[rows, j]
+        absent = np.isnan(column)
+        indicator[j] = absent.any()
         ranked[j] &= len(of_feature or ()) > 2
         if of_feature is None or ranked[j]:
-            fill[j] = _mean(column, weight, where)
-        warn_of_identifier(of_feature, len(weight), where)
-    encoding = TableEncoding(names, categories, ranked, fill, indicator, missing)
-    return encoding, encoding._encode(cells)
+            is_empty = fill_of_empty is not None and absent.all()
+            fill[j] = fill_of_empty if is_empty else _mean(column, weight, column_name(names, j))
+    return TableEncoding(names, categories, ranked, fill, indicator, missing)
 
 
 def _occurring(

@@ -21,6 +21,7 @@ __all__ = [
     "Category",
     "as_numbers",
     "as_positions",
+    "categories_of",
     "data_frame",
     "holds_numbers",
     "read_column",
@@ -161,6 +162,13 @@ def as_positions(column: Column, categories: tuple[Category, ...], where: str) -
         )
     place = {category: float(i) for i, category in enumerate(categories)}
     return _take(np.array([place.get(category, UNSEEN) for category in found]), cells)
+
+
+def categories_of(column: Column) -> tuple[Category, ...]:
+    """Return the categories that occur; of a column of numbers, the numbers."""
+    if column.categories is not None:
+        return column.categories
+    return tuple(np.unique(column.cells[~np.isnan(column.cells)]).tolist())
 
 
 def _take(values: FloatArray, positions: FloatArray) -> FloatArray:

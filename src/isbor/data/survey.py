@@ -12,7 +12,7 @@ import numpy as np
 
 from isbor._core.types import BoolArray, FloatArray, LabelArray
 from isbor.data.blocks import Block
-from isbor.data.cells import Missing, column_name, read_table
+from isbor.data.cells import Missing, cells_of, column_name, read_table
 from isbor.data.encoding import TableEncoding, no_value, warn_of_identifier
 from isbor.data.frames import Category, Column
 from isbor.data.labels import encode_labels
@@ -182,7 +182,8 @@ class BlockSurvey:
     def __call__(self, block: Block) -> Survey:
         """Return the survey of a block."""
         labels = encode_labels(block.y, self.classes)
-        names, cells, columns = read_table(self.owner, block.X, self.missing)
+        names, columns = read_table(self.owner, block.X, self.missing)
+        cells = cells_of(columns)
         if len(cells) != len(labels.codes):
             raise ValueError(
                 f"X has {len(cells)} rows and y has {len(labels.codes)} labels; one label for each row is "
@@ -190,7 +191,7 @@ class BlockSurvey:
             )
         weight = nonnegative_weights(block.weight, len(cells))
         categories: list[_Categories | None] = [None] * cells.shape[1]
-        if columns is not None:
+        if isinstance(columns, list):
             categories = [_Categories.of(column, weight) for column in columns]
         is_number = np.array([found is None for found in categories])
         numbers = Moments.of(np.where(is_number, cells, np.nan), weight)

@@ -30,7 +30,7 @@ from isbor.estimators.parameters import (
     integer,
     number,
 )
-from isbor.estimators.sparse import SparseClassifier
+from isbor.estimators.streaming import StreamClassifier
 from isbor.model.cuts import Varying
 from isbor.prediction.parallel_lines import ParallelLines, parallel_lines
 from isbor.search.all_rows import fit_to_all_rows
@@ -44,7 +44,7 @@ __all__ = ["ISBOR"]
 _MAX_DENSE_ROWS = 20_000  # a matrix of 3.2 GB
 
 
-class ISBOR(SparseClassifier):
+class ISBOR(StreamClassifier):
     """Incremental sparse Bayesian ordinal regression.
 
     A latent score, a sum of a few dozen basis functions, plus Gaussian noise is cut into ordered classes by
@@ -129,6 +129,9 @@ class ISBOR(SparseClassifier):
         Limit on the time of a fit, in seconds. When it is up, the searches end, and the model is the best so
         far; `stop_reason_` says so. A fit takes at least the time of one pass, even if that is longer. The
         result then depends on the speed of the machine. None means no limit.
+    half_life : float or None, default=None
+        For `partial_fit`: the total weight of rows after which earlier rows count half, so that the model
+        follows a stream that drifts. None means that no row is ever forgotten. `fit` ignores it.
     n_jobs : int or None, default=None
         Number of threads. None means all cores.
     random_state : int, RandomState or None, default=None
@@ -249,6 +252,7 @@ class ISBOR(SparseClassifier):
         "max_iter": integer(at_least=1),
         "effort": choice("fast", "default", "thorough"),
         "max_time": POSITIVE | NONE,
+        "half_life": POSITIVE | NONE,
         "checkpoint": PATH | NONE,
         "callback": CALLABLE | NONE,
         "verbose": integer(at_least=0) | BOOLEAN,
@@ -279,6 +283,7 @@ class ISBOR(SparseClassifier):
         max_iter: int = 1000,
         effort: Effort = "default",
         max_time: float | None = None,
+        half_life: float | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         checkpoint: str | PathLike[str] | None = None,
@@ -301,6 +306,7 @@ class ISBOR(SparseClassifier):
         self.max_iter = max_iter
         self.effort = effort
         self.max_time = max_time
+        self.half_life = half_life
         self.checkpoint = checkpoint
         self.callback = callback
         self.verbose = verbose
@@ -375,10 +381,24 @@ class ISBOR(SparseClassifier):
             if workers.was_late:
                 result = replace(result, stop_reason=StopReason.MAX_TIME)
             self._set_fitted(training, result, workers)
+            self._leave_for_stream(X, y, sample_weight, training, workers)
         checkpoint.end()
         self.selection_ = selection
         self.basis_ = selection.basis
         return result
+
+    def _stream_conflict(self) -> str | None:
+        given = {
+            "basis='rbf'": self.basis == "rbf",
+            "metric='ard'": self.metric == "ard",
+            f"gamma={self.gamma!r}": self.gamma != "evidence",
+            "solver='sequential'": self.solver == "sequential",
+        }
+        return next((text for text, is_given in given.items() if is_given), None)
+
+    def _note_stream(self) -> None:
+        self.selection_ = Selection(("mixed",), (), "the family that is learned from a stream.")
+        self.basis_ = "mixed"
 
     def _parameters_of_result(self) -> dict[str, object]:
         """Return the parameters that the fitted model depends on."""

@@ -14,7 +14,7 @@ from isbor._core.types import FloatArray, IntArray
 from isbor.data.ranges import Ranges
 from isbor.data.training_set import TrainingSet
 from isbor.estimators.base import OrdinalClassifier, map_latent
-from isbor.gp.reference import fit_reference
+from isbor.gp.reference import ReferenceProcess, fit_reference
 from isbor.model.latent import Drift, GaussianModel, Latent, LatentModel
 from isbor.prediction.band_check import BandCheck, Simulated
 from isbor.prediction.bands import N_DRAWS, Reference, probability_bands, score_std
@@ -67,8 +67,17 @@ class LatentClassifier(OrdinalClassifier):
     _ranges: Ranges
     _base_rates: FloatArray  # (r,)
 
-    def _learn_beside(self, training: TrainingSet, log_evidence: float, workers: Workers) -> None:
-        """Learn what bands and rows far from the data need; the model has this log evidence."""
+    def _learn_beside(
+        self,
+        training: TrainingSet,
+        log_evidence: float,
+        workers: Workers,
+        process: ReferenceProcess | None = None,
+    ) -> None:
+        """Learn what bands and rows far from the data need; the model has this log evidence.
+
+        `process` is the reference process, if it is known already.
+        """
         rows = training.rows
         rates = np.zeros(len(training.classes))
         rates[training.observed] = training.level_weight / training.total_weight
@@ -77,7 +86,8 @@ class LatentClassifier(OrdinalClassifier):
         slopes = sample.weight @ np.square(self._model.slopes(sample.X)) / sample.total_weight
         used = slopes > _NEGLIGIBLE * slopes.max(initial=0.0)
         self._ranges = Ranges.of(*training.ranges, used & ~training.encoding.categorical)
-        process = fit_reference(rows, training.scaling, slopes, workers)
+        if process is None:
+            process = fit_reference(rows, training.scaling, slopes, workers)
         self._reference = Reference.beside(process, log_evidence, training.observed, len(training.classes))
 
     def _latent(self, rows: FloatArray) -> Latent:
@@ -156,6 +166,7 @@ class LatentClassifier(OrdinalClassifier):
         average, and, as far as the evidence supports the process, its distance from the model.
         """
         _check_coverage(coverage)
+        self._check_reference()
 
         def bands(latent: Latent, rows: FloatArray) -> FloatArray:
             limits = probability_bands(latent, self._thresholds, self._reference, rows, coverage)
@@ -239,6 +250,8 @@ class LatentClassifier(OrdinalClassifier):
         if not return_std:
             return (self._map_rows(X, lambda latent: latent.mean) - self._centre) / self._unit
 
+        self._check_reference()
+
         def moments_of(latent: Latent, rows: FloatArray) -> FloatArray:
             std = score_std(latent, self._thresholds, self._reference, rows)
             return np.stack([latent.mean, std], axis=1)
@@ -281,6 +294,15 @@ class LatentClassifier(OrdinalClassifier):
         """
         scale: FloatArray = np.sqrt(self._map_rows(X, lambda latent: latent.noise_variance)) / self._unit
         return scale
+
+    def _check_reference(self) -> None:
+        """Raise ValueError if nothing is known about bands yet, because only one class occurred."""
+        check_is_fitted(self)
+        if not hasattr(self, "_reference"):
+            raise ValueError(
+                f"All rows so far are of one class; bands need two. Pass more rows to {type(self).__name__}."
+                "partial_fit first."
+            )
 
     def _map_with_rows(
         self, X: ArrayLike, function: Callable[[Latent, FloatArray], FloatArray]

@@ -1,6 +1,7 @@
 """Base class of the sparse Bayesian estimators: fitted attributes and verbose output."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -61,17 +62,21 @@ class SparseClassifier(LatentClassifier):
         return self.feature_relevance_
 
     def _fit(self, X: object, y: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
+        self._show(lambda callback: self._search(X, y, sample_weight, callback))
+
+    def _show(self, search: Callable[[Callback | None], SearchResult]) -> None:
+        """Call a search that sets the fitted attributes; show its progress, if that is wanted."""
         ensure_compiled()
         if self.verbose:
             name = type(self).__name__
             with Progress(name, every_step=self.verbose > 1, callback=self.callback) as progress:
-                families = self._search(X, y, sample_weight, progress).families
+                families = search(progress).families
                 progress.summary = (
                     f"{' + '.join(families)}, {self.n_relevance_} functions, "
                     f"log evidence {self.log_evidence_:.1f}"
                 )
         else:
-            self._search(X, y, sample_weight, self.callback)
+            search(self.callback)
         if self.stop_reason_ is StopReason.MAX_ITER:
             warn_user(str(self.stop_reason_), ConvergenceWarning)
 
@@ -81,8 +86,10 @@ class SparseClassifier(LatentClassifier):
     ) -> SearchResult:
         """Fit the model, and return how it was found."""
 
-    def _set_fitted(self, training: TrainingSet, result: SearchResult, workers: Workers) -> None:
-        """Set the fitted attributes."""
+    def _set_fitted(
+        self, training: TrainingSet, result: SearchResult, workers: Workers, *, renewed: bool = True
+    ) -> None:
+        """Set the fitted attributes; unless `renewed`, those that take long stay as they are."""
         model, rows = result.model, training.rows
         n_levels = len(training.classes)
         thresholds = thresholds_of_all_levels(
@@ -109,11 +116,13 @@ class SparseClassifier(LatentClassifier):
         self.n_relevance_ = len(functions)
         self.gamma_ = result.gamma
         self.feature_scale_ = training.scaling.spread
-        self.feature_relevance_ = feature_relevance(
-            model, rows, training.feature, self.n_features_in_, workers
-        )
         self.log_evidence_ = model.log_evidence
-        self._learn_beside(training, model.objective(_PRICE), workers)
+        if renewed:
+            self.feature_relevance_ = feature_relevance(
+                model, rows, training.feature, self.n_features_in_, workers
+            )
+        process = None if renewed else self._reference.process
+        self._learn_beside(training, model.objective(_PRICE), workers, process)
         self.n_iter_ = result.n_passes
         self.trace_ = result.steps
         self.width_trials_ = result.width_trials

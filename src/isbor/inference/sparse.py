@@ -97,7 +97,7 @@ def fit_weights(
     find = partial(find_mode_at_rows, rows, columns, alpha, weights, thresholds, workers, shape)
     if rough:
         try:
-            mode = find(tol=_ROUGH, single=True)
+            mode = find(tol=_ROUGH, single=len(functions) > 0)  # BLAS refuses empty products
         except UnresolvedError:
             mode = find(tol=_ROUGH)
     else:

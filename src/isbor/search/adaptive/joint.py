@@ -39,7 +39,7 @@ from isbor.search.recorder import Recorder
 from isbor.search.solvers.passes import PassSettings
 from isbor.search.starts import precisions_of_reach, start_from
 
-__all__ = ["JointSettings", "search_jointly"]
+__all__ = ["JointSearch", "JointSettings", "search_jointly"]
 
 _REACH = 3.0  # prior reach of trained functions before selection
 _MANY_MORE = 1.5  # rows over those of the first stage from which there is a second one
@@ -107,11 +107,8 @@ def search_jointly(
     """
     (n_rows, n_rounds), *later = settings.stages(len(rows))
     sample = rows.head(n_rows)
-    nothing = Proposals.of(random, sample, feature).fresh(0).functions(sample.X)
-    state = State(sample, start_from(sample, nothing, workers), None)
-    recorder.begin_run(state.model, settings.size_prior)
-    n_sums = n_shape_sums(settings.varying, len(state.model.mode.thresholds))
-    search = _Search(feature, settings, n_sums, random, workers, recorder)
+    search = JointSearch(feature, settings, rows.n_levels, random, workers, recorder)
+    state = search.start(sample)
     reason = StopReason.MAX_ROUNDS
     try:
         state, reason = search.rounds(state, n_rounds)
@@ -128,15 +125,27 @@ def search_jointly(
 
 
 @dataclass(frozen=True, slots=True)
-class _Search:
+class JointSearch:
     """A search: what stays the same from round to round."""
 
     feature: IntArray
     settings: JointSettings
-    n_sums: int  # of the shape
+    n_levels: int
     random: np.random.Generator
     workers: Workers
     recorder: Recorder
+
+    @property
+    def n_sums(self) -> int:
+        """Number of sums of the shape."""
+        return n_shape_sums(self.settings.varying, self.n_levels - 1)
+
+    def start(self, rows: TrainingRows) -> State:
+        """Return the state without functions."""
+        nothing = Proposals.of(self.random, rows, self.feature).fresh(0).functions(rows.X)
+        state = State(rows, start_from(rows, nothing, self.workers), None)
+        self.recorder.begin_run(state.model, self.settings.size_prior)
+        return state
 
     def rounds(self, state: State, max_rounds: int) -> tuple[State, StopReason]:
         """Return the best state after some rounds, and why they ended.
