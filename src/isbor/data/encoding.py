@@ -45,7 +45,16 @@ from isbor.data.frames import (
     read_column,
 )
 
-__all__ = ["Columns", "Missing", "TableEncoding", "learn_encoding", "learn_table", "read_again", "read_table"]
+__all__ = [
+    "Columns",
+    "Missing",
+    "TableEncoding",
+    "learn_encoding",
+    "learn_table",
+    "read_again",
+    "read_table",
+    "warn_of_identifier",
+]
 
 Missing: TypeAlias = Literal["auto", "indicator", "error"]
 
@@ -227,7 +236,7 @@ def learn_table(
     counts = weight > 0.0
     categories = tuple(_occurring(of_feature, cells[:, j], counts) for j, of_feature in enumerate(categories))
     for j, of_feature in enumerate(categories):
-        _warn_of_identifier(of_feature, int(np.count_nonzero(counts)), _column(names, j))
+        warn_of_identifier(of_feature, int(np.count_nonzero(counts)), _column(names, j))
     encoding = learn_encoding(names, categories, ranked, cells, weight, missing)
     return encoding, encoding.encode(cells)
 
@@ -315,7 +324,7 @@ def _occurring(
     return tuple(categories[position] for position in kept)
 
 
-def _warn_of_identifier(categories: tuple[Category, ...] | None, n_rows: int, where: str) -> None:
+def warn_of_identifier(categories: tuple[Category, ...] | None, n_rows: int, where: str) -> None:
     """Warn if a feature has more categories than half the rows: nothing can be learned from it."""
     if categories is not None and n_rows >= _FEW_ROWS and len(categories) > n_rows / 2:
         warn_user(

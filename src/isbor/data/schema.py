@@ -15,7 +15,14 @@ from typing import Self
 import numpy as np
 
 from isbor._core.types import BoolArray, FloatArray, IntArray
-from isbor.data.encoding import Missing, TableEncoding, learn_encoding, read_again, read_table
+from isbor.data.encoding import (
+    Missing,
+    TableEncoding,
+    learn_encoding,
+    read_again,
+    read_table,
+    warn_of_identifier,
+)
 from isbor.data.frames import UNSEEN, Category, Column, as_numbers, as_positions, categories_of
 
 __all__ = ["Schema"]
@@ -122,6 +129,8 @@ class Schema:
             None if known is None else self._in_order(j, self._occurring(j, cells))
             for j, known in enumerate(self.categories)
         )
+        for j, of_feature in enumerate(categories):
+            warn_of_identifier(of_feature, len(cells), self._where(j))
         placed = self._placed(categories, cells)
         return learn_encoding(
             self.names, categories, self.ordered, placed, weight, self.missing, fill_of_empty=0.0
