@@ -141,11 +141,11 @@ def test_the_second_poor_round_is_the_last(monkeypatch, rises, expected):
         found.append(Found(len(calls), state.height + rises[len(calls) - 1]))
         return found[-1]
 
-    monkeypatch.setattr(joint._Search, "_after", after)
+    monkeypatch.setattr(joint.JointSearch, "_after", after)
     monkeypatch.setattr(joint, "_proposed", lambda *given: None)
     monkeypatch.setattr(joint.Proposals, "of", lambda *given: None)
     with Workers(1) as workers:
-        search = joint._Search(np.arange(2), JointSettings(), 1, np.random.default_rng(0), workers, None)
+        search = joint.JointSearch(np.arange(2), JointSettings(), 5, np.random.default_rng(0), workers, None)
         best, reason = search.rounds(Found(0, -8000.0), 8)
     assert calls == expected
     assert reason is StopReason.CONVERGED

@@ -25,6 +25,12 @@ class Kept:
     reservoir: Reservoir
     classes: LabelArray  # all classes, lowest first
 
+    @property
+    def observed(self) -> IntArray:
+        """Positions of the classes that occur."""
+        totals = self.reservoir.of_class
+        return np.flatnonzero(totals > _NEGLIGIBLE * totals.sum())
+
     def contents(self) -> FloatArray:
         """Return numbers that tell the kept rows apart, (n, d)."""
         return self.schema.contents(self.reservoir.cells)
@@ -44,7 +50,8 @@ def sampled_training(
     scaling is not that of the rows any more. If `balanced`, all classes get the same total weight.
     """
     reservoir = kept.reservoir
-    weight, observed = _weights(reservoir, balanced)
+    observed = kept.observed
+    weight = _weights(reservoir, observed, balanced)
     rows_of_observed = np.flatnonzero(weight > 0.0)
     cells = reservoir.cells[rows_of_observed]
     if before is not None and not kept.schema.is_covered(before[0], cells):
@@ -61,17 +68,12 @@ def sampled_training(
     return TrainingSet(encoding, kept.classes, observed, X, weight, rows, scaling, reservoir.seed)
 
 
-def _weights(reservoir: Reservoir, balanced: bool) -> tuple[FloatArray, IntArray]:
-    """Return the weights of the rows, (n,), and the classes that occur."""
-    weight, totals = reservoir.sample_weights(), reservoir.of_class
-    observed = np.flatnonzero(totals > _NEGLIGIBLE * totals.sum())
-    occurs = np.zeros(len(totals), np.bool_)
-    occurs[observed] = True
-    weight = np.where(occurs[reservoir.codes], weight, 0.0)
-    if balanced:
-        of_class = np.where(occurs, totals.sum() / (len(observed) * np.where(occurs, totals, 1.0)), 0.0)
-        weight *= of_class[reservoir.codes]
-    return weight, observed
+def _weights(reservoir: Reservoir, observed: IntArray, balanced: bool) -> FloatArray:
+    """Return the weights of the rows, (n,); zero for those of classes that do not occur any more."""
+    totals = reservoir.of_class[observed]
+    of_class = np.zeros(len(reservoir.of_class))
+    of_class[observed] = totals.sum() / (len(observed) * totals) if balanced else 1.0
+    return reservoir.sample_weights() * of_class[reservoir.codes]
 
 
 def _is_close(one: Scaling, other: Scaling) -> bool:

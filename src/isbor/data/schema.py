@@ -131,6 +131,8 @@ class Schema:
             None if known is None else self._in_order(j, self._occurring(j, cells))
             for j, known in enumerate(self.categories)
         )
+        for j, of_feature in enumerate(categories):
+            warn_of_identifier(of_feature, len(cells), self._where(j))
         placed = self._placed(categories, cells)
         return learn_encoding(
             self.names, categories, self.ordered, placed, weight, self.missing, fill_of_empty=0.0

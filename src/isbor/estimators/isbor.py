@@ -182,7 +182,8 @@ class ISBOR(StreamClassifier):
         function does not use has its mean value here.
     relevance_ : ndarray of shape (n_relevance_,)
         Row numbers of the relevance vectors in the training data; for "mixed", the rows on which the
-        functions were first centred.
+        functions were first centred. After `partial_fit`, rows are counted over all calls, and -1 stands for
+        a row that is not kept any more.
     n_relevance_ : int
         Number of basis functions; with a Gaussian process, two for each distinct training row.
     gamma_ : float, ndarray of shape (n_columns,) or None
@@ -201,7 +202,8 @@ class ISBOR(StreamClassifier):
         Widths tried and the objectives reached; empty if `gamma` is a number or each function has its own
         metric.
     stop_reason_ : StopReason
-        Why the fit ended. It prints as a sentence.
+        Why the fit ended. It prints as a sentence. After `partial_fit`, this, `n_iter_` and `trace_` are of
+        the last call.
     column_names_ : ndarray of shape (n_columns,)
         Names of the encoded columns of `relevance_vectors_`, `gamma_` and `feature_scale_`, such as "age",
         "age missing", "color=red" and "color unseen".
@@ -219,6 +221,8 @@ class ISBOR(StreamClassifier):
     for each category; these columns are scaled together, as one feature. One more column marks unseen
     categories, which are thereby equidistant from all known ones. An ordered categorical has another column,
     with the ranks of the categories.
+
+    `partial_fit` learns from a stream of batches, in time and memory that do not depend on its length.
 
     References
     ----------

@@ -47,6 +47,7 @@ from isbor.search.settings import SearchSettings
 __all__ = ["StreamClassifier"]
 
 _CAPACITY = 20_000  # rows kept of a stream
+_CELLS = 4_000_000  # of these rows, at most; but of any table, a tenth of the rows
 _BLOCK = 50_000  # rows of a fit that are offered to the sample at once
 _GROWTH = 1.3  # factor of the total weight after which all attributes are computed again
 
@@ -165,12 +166,11 @@ class StreamClassifier(SparseClassifier):
         batch = self._read(X, y, sample_weight, None if before is None else before.kept.schema, declared)
         if before is None:
             seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(1, 2**31)
-            empty = Reservoir.empty(_CAPACITY, seed, batch.cells.shape[1], len(declared))
-            before = Streamed(Kept(batch.schema, empty, declared))
+            before = Streamed(_nothing_kept(batch, declared, seed))
         with Workers(self.n_jobs, self.max_time) as workers:
             kept = _with_batch(before.kept, batch, self._information(batch, workers), self.half_life)
             self.classes_ = declared
-            if np.count_nonzero(kept.reservoir.of_class) < 2:
+            if len(kept.observed) < 2:
                 result = self._set_one_class(kept)
                 self._stream = replace(before, kept=kept)
             else:
@@ -304,16 +304,31 @@ class StreamClassifier(SparseClassifier):
         else:
             batch = self._read(X, cast(ArrayLike, y), sample_weight, None, training.classes)
         n = len(batch.codes)
-        empty = Reservoir.empty(_CAPACITY, training.seed, batch.cells.shape[1], len(training.classes))
-        kept = Kept(batch.schema, empty, training.classes)
+        kept = _nothing_kept(batch, training.classes, training.seed)
+        is_sample = n > kept.reservoir.capacity
         for start in range(0, n, _BLOCK):
             rows = slice(start, start + _BLOCK)
             part = _Batch(batch.schema, batch.cells[rows], batch.codes[rows], batch.weight[rows])
-            told = self._information(part, workers) if n > _CAPACITY else np.ones(len(part.codes))
+            told = self._information(part, workers) if is_sample else np.ones(len(part.codes))
             kept = _with_batch(kept, part, told, None)
         self._stream = Streamed.after_fit(kept.compacted(), training, self._model)
         for name in ("_renewed_at", "_renewed_for"):
             vars(self).pop(name, None)
+
+
+def _sample_of_source(training: TrainingSet) -> _Batch:
+    """Return the rows of a fit to a source that are in memory; a sample of all, for which they stand."""
+    rows, encoding = training.rows, training.encoding
+    cells = encoding.decoded(training.encoded(slice(None)))
+    weight = rows.weight * (training.total_weight / rows.total_weight)
+    return _Batch(Schema.of_encoding(encoding), cells, training.observed[rows.y], weight)
+
+
+def _nothing_kept(batch: _Batch, classes: LabelArray, seed: int) -> Kept:
+    """Return what is kept before the first batch."""
+    n_features = batch.cells.shape[1]
+    capacity = int(np.clip(_CELLS // n_features, _CAPACITY // 10, _CAPACITY))
+    return Kept(batch.schema, Reservoir.empty(capacity, seed, n_features, len(classes)), classes)
 
 
 def _with_batch(kept: Kept, batch: _Batch, information: FloatArray, half_life: float | None) -> Kept:

@@ -8,6 +8,9 @@ from isbor._core.types import FloatArray, IntArray
 __all__ = ["insert_empty_levels", "places_of_thresholds"]
 
 
+_SHARE_OF_GAP = 0.25  # of a class, that empty ones next to it take at most, on either side
+
+
 def insert_empty_levels(
     thresholds: FloatArray,
     observed: IntArray,
@@ -33,9 +36,12 @@ def insert_empty_levels(
         [min(np.min(mean + z * scale), thresholds[0] + noise_scale * z)]
         for z in ndtri(p * np.arange(1, below + 1))
     ]
-    for threshold, empty in zip(thresholds, np.diff(observed) - 1, strict=True):
-        z = ndtri(0.5 + p * (np.arange(empty + 1) - 0.5 * empty))
-        pieces.append(threshold + noise_scale * z)
+    # A class of very little weight may be narrower than an empty one would be; thresholds stay in order.
+    gaps = np.concatenate([[np.inf], np.diff(thresholds), [np.inf]])
+    room = _SHARE_OF_GAP * np.minimum(gaps[:-1], gaps[1:])
+    for threshold, empty, most in zip(thresholds, np.diff(observed) - 1, room, strict=True):
+        z = noise_scale * ndtri(0.5 + p * (np.arange(empty + 1) - 0.5 * empty))
+        pieces.append(threshold + z * min(1.0, most / max(z[-1], np.finfo(float).tiny)))
     pieces += [
         [max(np.max(mean - z * scale), thresholds[-1] - noise_scale * z)]
         for z in ndtri(p * np.arange(above, 0, -1))
