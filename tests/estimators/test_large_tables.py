@@ -15,6 +15,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from isbor import GPOR, ISBOR, sources
 from isbor.data import large_tables
+from isbor.data.encoding import learn_table
+from isbor.data.schema import Schema
 
 N = 5000
 GRADES = ["poor", "fair", "good", "best"]
@@ -245,6 +247,8 @@ FIT = """
 import sys
 from isbor import ISBOR, sources
 from isbor.data import large_tables
+from isbor.data.encoding import learn_table
+from isbor.data.schema import Schema
 large_tables._SAMPLE_ROWS = 1600
 table = sources.open_table(sys.argv[1], target="grade", block_rows=500)
 model = ISBOR(basis="mixed", effort="fast", classes=["poor", "fair", "good", "best"], checkpoint=sys.argv[2])
@@ -295,3 +299,25 @@ def test_checkpoints_of_another_fit_and_damaged_ones(table, tmp_path, monkeypatc
         model(checkpoint=tmp_path / "file").fit(source)
     with pytest.raises(ValueError, match="holds other files. Pass an empty or a new folder"):
         model(checkpoint=tmp_path).fit(source)
+
+
+def test_a_model_of_a_source_goes_on_with_batches(table, files):
+    parts = np.array_split(np.arange(N), [4000])
+    first, last = (table.iloc[part] for part in parts)
+    fitted = model().fit(sources.open_table(first, target="grade"))
+    kept = fitted._stream.kept
+    assert_allclose(kept.reservoir.of_class, first["grade"].value_counts()[GRADES], rtol=1e-6)
+    before = fitted.score(features(last), last["grade"])
+    fitted.partial_fit(features(last), last["grade"])
+    assert fitted.score(features(last), last["grade"]) > before - 0.02
+    assert fitted._stream.kept.reservoir.seen == pytest.approx(N)
+
+
+def test_encoded_rows_are_decoded():
+    frame = ratings(200).drop(columns="grade").assign(size=pd.Categorical(["s", "m"] * 100, ordered=True))
+    frame.loc[::7, "kind"] = None
+    encoding, matrix = learn_table("ISBOR", frame)
+    schema, cells = Schema.of("ISBOR", frame, "auto")
+    assert_array_equal(
+        Schema.of_encoding(encoding).contents(encoding.decoded(matrix)), schema.contents(cells)
+    )

@@ -16,7 +16,7 @@ import numpy as np
 
 from isbor._core.types import BoolArray, FloatArray, IntArray
 from isbor.data.cells import Missing, cells_of, column_name, read_again, read_table
-from isbor.data.encoding import TableEncoding, learn_encoding
+from isbor.data.encoding import TableEncoding, learn_encoding, warn_of_identifier
 from isbor.data.frames import UNSEEN, Category, Column, as_numbers, as_positions, categories_of
 
 __all__ = ["Schema"]
