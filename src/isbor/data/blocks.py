@@ -45,7 +45,10 @@ class RemoteSource(Source, Protocol):
     """A source whose rows are summarised where they are, in other processes."""
 
     def summarised(self, of_block: Callable[[Block], S], merged: Callable[[S, S], S]) -> S:
-        """Return the merged summaries of all blocks. Both functions can be pickled."""
+        """Return the merged summaries of all blocks. Both functions can be pickled.
+
+        `of_block` may have a `label`, the word for this pass where tasks are shown.
+        """
 
 
 def summarised(

@@ -11,6 +11,7 @@ from isbor._core.types import FloatArray, IntArray
 from isbor.data.blocks import Source
 from isbor.data.cells import Missing
 from isbor.data.encoding import learn_table
+from isbor.data.frames import refuse_dask
 from isbor.data.labels import OrderedLabels, encode_labels, observed_levels, warn_of_quantity
 from isbor.data.large_tables import Reading, sample_size, training_of_many_rows, training_of_source
 from isbor.data.rows import Scaling, TrainingRows, canonical_rows, merged_rows
@@ -59,6 +60,7 @@ def read_training(
             )
         reading = Reading(owner, missing, classes, class_weight, seed, fewest_levels, samples, checkpoint)
         return training_of_source(X, reading, workers)
+    refuse_dask(X)
     labels = encode_labels(y, classes)
     warn_of_quantity(len(labels.classes), len(labels.codes), labels.given_order)
     weight = checked_weights(X, labels, sample_weight, class_weight)
