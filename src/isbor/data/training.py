@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_consistent_length
 from isbor._core.checkpoints import Checkpoint
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, IntArray
-from isbor.data.blocks import Source
+from isbor.data.blocks import is_source
 from isbor.data.cells import Missing
 from isbor.data.encoding import learn_table
 from isbor.data.frames import refuse_dask
@@ -52,7 +52,7 @@ def read_training(
     """
     checkpoint = checkpoint or Checkpoint()
     seed = 0 if random_state is None else check_random_state(random_state).randint(1, 2**31)
-    if isinstance(X, Source):
+    if is_source(X):
         if y is not None or sample_weight is not None:
             raise ValueError(
                 "X is a source of blocks, which has labels and weights of its own. Leave out y and "

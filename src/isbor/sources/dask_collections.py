@@ -168,7 +168,7 @@ def _counted(partitions: Partitions) -> list[int]:
 
     name, graph = new_name("lengths"), Graph()
     for number in range(len(partitions)):
-        partitions.add_task(graph, (name, number), number, number_of_rows)
+        partitions.add_task(graph, (name, number), number, _rows_of_first)
     last = (new_name("lengths-all"), 0)
     graph[last] = Task(last, _parts, *(TaskRef((name, number)) for number in range(len(partitions))))
     return list(computed(graph, last))
@@ -201,6 +201,10 @@ def _lengths_from_metadata(frame: Any) -> list[int]:
 
     known = Lengths(frame.expr).optimize()
     return list(known.value) if isinstance(known, Literal) else []
+
+
+def _rows_of_first(*parts: Any) -> int:
+    return number_of_rows(parts[0])
 
 
 def _parts(*parts: Any) -> tuple[Any, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar, overload, runtime_checkable
 
-from isbor.data.blocks import Source
+from isbor.data.blocks import Source, is_source
 from isbor.sources.errors import rows_text
 from isbor.sources.passes import number_of_rows
 
@@ -55,7 +55,7 @@ def map_blocks(function: Callable[[Any], Any], table: Source) -> Any:
     >>> [rows.tolist() for rows in sources.map_blocks(lambda X: X.sum(axis=1), table)]
     [[1.0, 5.0], [9.0, 13.0], [17.0]]
     """
-    if not isinstance(table, Source):
+    if not is_source(table):
         raise TypeError(
             f"A table from open_table is needed, got {type(table).__name__}. "
             "Pass sources.open_table(...), or apply the function itself to rows in memory."
