@@ -57,7 +57,7 @@ class DaskTable(ABC):
                 self._partitions.add_task(graph, key, number, summarise, TaskRef(work), number, first, n_rows)
                 keys.append(key)
         last = merged_in_a_tree(graph, keys, new_name(f"{label}-merge"), merge, TaskRef(work))
-        total: S = computed(graph, last)[0]
+        total: S = computed(graph, last).summary
         return total
 
     @abstractmethod

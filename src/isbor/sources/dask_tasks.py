@@ -1,5 +1,6 @@
 """What the tasks of a Dask graph do with the rows of a partition. Nothing of Dask is needed for it."""
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,17 @@ from isbor.sources.errors import SourceError, rows_text
 from isbor.sources.passes import number_of_rows
 from isbor.sources.roles import Roles, as_blocks
 
-__all__ = ["ArrayCut", "Cut", "FrameCut", "Summary", "checked_length", "map_rows", "merge", "summarise"]
+__all__ = [
+    "ArrayCut",
+    "Cut",
+    "FrameCut",
+    "Result",
+    "Summary",
+    "checked_length",
+    "map_rows",
+    "merge",
+    "summarise",
+]
 
 
 class Cut(Protocol):
@@ -80,17 +91,30 @@ class Summary:
     cut: Cut
 
 
-def summarise(work: Summary, number: int, first: int, n_rows: int, *parts: Any) -> tuple[Any, ...]:
-    """Return the summary of a partition, in a tuple that is empty if the partition has no rows."""
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A summary that knows its size, by which Dask decides where it is merged."""
+
+    summary: Any
+
+    def __sizeof__(self) -> int:
+        buffers: list[int] = []
+        rest = pickle.dumps(self.summary, 5, buffer_callback=lambda part: buffers.append(part.raw().nbytes))
+        return len(rest) + sum(buffers)
+
+
+def summarise(work: Summary, number: int, first: int, n_rows: int, *parts: Any) -> Result:
+    """Return the summary of a partition, which has rows."""
     checked_length(parts, number, n_rows)
     with _one_thread():
-        return _joined(work, (_of_located(work, block) for block in work.cut(parts, number, first)))
+        blocks = work.cut(parts, number, first)
+        return Result(reduce(work.merged, (_of_located(work, block) for block in blocks)))
 
 
-def merge(work: Summary, *parts: tuple[Any, ...]) -> tuple[Any, ...]:
+def merge(work: Summary, *parts: Result) -> Result:
     """Return the merged summaries of some partitions, in their order."""
     with _one_thread():
-        return _joined(work, (summary for part in parts for summary in part))
+        return Result(reduce(work.merged, (part.summary for part in parts)))
 
 
 def checked_length(parts: Sequence[Any], number: int, n_rows: int) -> None:
@@ -123,14 +147,6 @@ def map_rows(function: Callable[[Any], Any], cut: Cut, number: int, X: Any) -> l
 def _of_located(work: Summary, block: Block) -> Any:
     with located(block):
         return work.of_block(block)
-
-
-def _joined(work: Summary, summaries: Iterator[Any]) -> tuple[Any, ...]:
-    first = next(summaries, _NONE)
-    return () if first is _NONE else (reduce(work.merged, summaries, first),)
-
-
-_NONE = object()
 
 
 @contextmanager
