@@ -18,7 +18,7 @@ def requirements(*extras: str) -> dict[str, str]:
             oldest |= requirements(*re.findall(r"\w+", entry)[1:])
         else:
             name, version = entry.split(">=")
-            oldest[name] = version
+            oldest[name.partition("[")[0]] = version  # constraints have no extras
     return oldest
 
 

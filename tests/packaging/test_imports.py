@@ -9,7 +9,8 @@ import pytest
 import isbor
 from isbor.demo import LEAST_ROWS
 
-SLOW = {"duckdb", "matplotlib", "numba", "pandas", "polars", "psutil", "pyarrow", "rich", "typer"}
+SLOW = {"dask", "distributed", "duckdb", "matplotlib", "numba", "pandas", "polars", "psutil", "pyarrow"}
+SLOW |= {"rich", "typer"}
 SCIKIT_LEARN_LOADS = {"pandas", "psutil", "pyarrow", "rich"}  # itself, if they are installed
 
 WATCH = """

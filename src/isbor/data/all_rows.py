@@ -5,7 +5,7 @@ The search takes a sample of the rows (`isbor.data.sample`). Of all rows, it nee
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -51,6 +51,7 @@ class RowSampler:
     grid: Grid
     seed: int
     size: int
+    label: ClassVar[str] = "sample"
 
     def __call__(self, block: Block) -> RowSample:
         """Return the sample of a block."""
@@ -65,6 +66,7 @@ class _Summand:
 
     read: Callable[[Block], EncodedRows]
     sums_of: Callable[[EncodedRows], Arrays]
+    label: ClassVar[str] = "pass"
 
     def __call__(self, block: Block) -> tuple[int, Arrays]:
         rows = self.read(block)

@@ -12,11 +12,11 @@ summarised by several threads, or where they are: a source that has its rows els
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeGuard, TypeVar, runtime_checkable
 
 from isbor._core.parallel import Workers
 
-__all__ = ["Block", "RemoteSource", "Source", "located", "summarised"]
+__all__ = ["Block", "RemoteSource", "Source", "is_source", "located", "summarised"]
 
 S = TypeVar("S")
 
@@ -45,7 +45,15 @@ class RemoteSource(Source, Protocol):
     """A source whose rows are summarised where they are, in other processes."""
 
     def summarised(self, of_block: Callable[[Block], S], merged: Callable[[S, S], S]) -> S:
-        """Return the merged summaries of all blocks. Both functions can be pickled."""
+        """Return the merged summaries of all blocks. Both functions can be pickled.
+
+        `of_block` may have a `label`, the word for this pass where tasks are shown.
+        """
+
+
+def is_source(table: object) -> TypeGuard[Source]:
+    """Return whether a table is a source; Dask arrays have `blocks` too, but not as a method."""
+    return isinstance(table, Source) and callable(table.blocks)
 
 
 def summarised(

@@ -25,6 +25,7 @@ __all__ = [
     "data_frame",
     "holds_numbers",
     "read_column",
+    "refuse_dask",
 ]
 
 Category: TypeAlias = str | bool | int | float
@@ -45,6 +46,7 @@ class Column:
 
 def data_frame(X: object) -> nw.DataFrame[Any] | None:
     """Return X as a narwhals data frame, or None if it is not a data frame."""
+    refuse_dask(X)
     try:
         table: Any = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError:
@@ -60,6 +62,18 @@ def data_frame(X: object) -> nw.DataFrame[Any] | None:
             "Pass X.collect()."
         )
     return table if isinstance(table, nw.DataFrame) else None
+
+
+def refuse_dask(X: object) -> None:
+    """Raise TypeError if X is a collection of Dask: its rows are not here, and need not fit in memory."""
+    if type(X).__module__.partition(".")[0] == "dask":
+        is_frame = hasattr(X, "columns")
+        opened = "sources.open_table(X, target=…)" if is_frame else "sources.open_table((X, y))"
+        raise TypeError(
+            f"X is a Dask {type(X).__name__}, whose rows are not in memory. To fit, pass {opened} alone. To "
+            "predict, use sources.map_blocks(model.predict_proba, sources.open_table(X)). `sources` is "
+            "imported from isbor. If all rows fit in memory, pass X.compute()."
+        )
 
 
 def holds_numbers(frame: nw.DataFrame[Any]) -> bool:

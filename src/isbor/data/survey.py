@@ -7,6 +7,7 @@ table in memory would.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -178,6 +179,7 @@ class BlockSurvey:
     owner: str  # what messages name
     missing: Missing
     classes: object = None  # all classes, lowest first, if they are given
+    label: ClassVar[str] = "survey"
 
     def __call__(self, block: Block) -> Survey:
         """Return the survey of a block."""

@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_consistent_length
 from isbor._core.checkpoints import Checkpoint
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, IntArray
-from isbor.data.blocks import Source
+from isbor.data.blocks import is_source
 from isbor.data.cells import Missing
 from isbor.data.encoding import learn_table
+from isbor.data.frames import refuse_dask
 from isbor.data.labels import OrderedLabels, encode_labels, observed_levels, warn_of_quantity
 from isbor.data.large_tables import Reading, sample_size, training_of_many_rows, training_of_source
 from isbor.data.rows import Scaling, TrainingRows, canonical_rows, merged_rows
@@ -53,7 +54,7 @@ def read_training(
     """
     checkpoint = checkpoint or Checkpoint()
     seed = 0 if random_state is None else check_random_state(random_state).randint(1, 2**31)
-    if isinstance(X, Source):
+    if is_source(X):
         if y is not None or sample_weight is not None:
             raise ValueError(
                 "X is a source of blocks, which has labels and weights of its own. Leave out y and "
@@ -66,6 +67,7 @@ def read_training(
             f"X is the path {str(X)!r}; rows are needed. Open the file: "
             f"isbor.sources.open_table({str(X)!r}, target=...), with the name of the column of labels."
         )
+    refuse_dask(X)
     labels = encode_labels(y, classes)
     warn_of_quantity(len(labels.classes), len(labels.codes), labels.given_order)
     weight = checked_weights(X, labels, sample_weight, class_weight)

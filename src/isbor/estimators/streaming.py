@@ -22,7 +22,7 @@ from sklearn.utils.metaestimators import available_if
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.trace import Callback, StopReason
 from isbor._core.types import FloatArray, IntArray, LabelArray
-from isbor.data.blocks import Source
+from isbor.data.blocks import is_source
 from isbor.data.labels import OrderedLabels, encode_labels, rank_labels
 from isbor.data.ranges import Ranges
 from isbor.data.reservoir import Reservoir
@@ -299,7 +299,7 @@ class StreamClassifier(SparseClassifier):
         vars(self).pop("_stream", None)
         if self._stream_conflict() is not None:
             return
-        if isinstance(X, Source):
+        if is_source(X):
             batch = _sample_of_source(training)
         else:
             batch = self._read(X, cast(ArrayLike, y), sample_weight, None, training.classes)

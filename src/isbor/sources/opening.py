@@ -16,6 +16,7 @@ from isbor.sources.arrays import open_arrays
 from isbor.sources.arrow import pyarrow
 from isbor.sources.batches import CalledBatches
 from isbor.sources.csv_files import open_csv
+from isbor.sources.dask_collections import open_dask_arrays, open_dask_frame
 from isbor.sources.errors import SourceError
 from isbor.sources.files import ENDINGS, find_files
 from isbor.sources.frames import open_frame
@@ -28,8 +29,8 @@ __all__ = ["open_table"]
 
 _ACCEPTED = (
     f"paths of files ({ENDINGS}), folders, patterns or lists of them; a data frame (pandas, polars, "
-    "pyarrow); a polars LazyFrame, a DuckDB relation or a pyarrow Dataset; a tuple of arrays (X, y) or "
-    "(X, y, weight); a function that returns an iterator of such tuples"
+    "pyarrow, Dask); a polars LazyFrame, a DuckDB relation or a pyarrow Dataset; a tuple of arrays (X, y) or "
+    "(X, y, weight), also of Dask; a function that returns an iterator of such tuples"
 )
 _SORT = "Sort the query, so that it gives the same rows in the same order whenever it is run."
 
@@ -60,7 +61,9 @@ def open_table(
           its connection is in use; ``connection.cursor()`` makes another one;
         - a tuple (X, y) or (X, y, weight) of arrays or memory maps, sliced without a copy; y may be None;
         - a function without arguments that returns an iterator of such tuples. It is called anew for each
-          pass, and must then give the same batches.
+          pass, and must then give the same batches;
+        - a Dask data frame, or a tuple of Dask arrays. Its rows are summarised where they are, on the cluster
+          of the current client if there is one (docs/clusters.md).
     target : column name, optional
         The labels. Not needed to predict.
     weight : column name, optional
@@ -77,8 +80,8 @@ def open_table(
     -------
     table : source
         ``table.blocks()`` yields the rows, from the first one, each time it is called. Features are a pyarrow
-        Table for files, DuckDB and pyarrow, else a slice of what was passed. Rows and batches are counted
-        from 0 in messages.
+        Table for files, DuckDB and pyarrow, else a slice of what was passed. Rows, batches and partitions
+        are counted from 0 in messages.
 
     Raises
     ------
@@ -102,6 +105,8 @@ def open_table(
     if paths is not None:
         return _open_files(paths, assign, block_rows, all_columns=columns is None)
     _refuse_read_once(data)
+    if _is(data, "dask.dataframe", "DataFrame"):
+        return open_dask_frame(data, assign, block_rows)
     query = _query_opener(data)
     if query is not None:
         source: Any = query(data, assign, block_rows)
@@ -113,12 +118,16 @@ def open_table(
         assert frame is not None
         source = open_frame(frame, assign, block_rows)
         return RereadTable(source.blocks, "data frame", "Let nothing change it.", compare_rows=False)
-    if callable(data) or isinstance(data, tuple | np.ndarray):
+    is_array = isinstance(data, np.ndarray) or _is_dask_array(data)
+    if is_array or isinstance(data, tuple) or callable(data):
         _refuse_names(data, target=target, weight=weight, ignore=ignore, columns=columns)
-    if isinstance(data, np.ndarray):
+    if is_array:
         data = (data, None)
     if isinstance(data, tuple) and len(data) in (2, 3):
-        source = open_arrays(data[0], data[1], data[2] if len(data) == 3 else None, block_rows)
+        X, y, weights = data if len(data) == 3 else (*data, None)
+        if any(map(_is_dask_array, data)):
+            return open_dask_arrays(X, y, weights, block_rows)
+        source = open_arrays(X, y, weights, block_rows)
         return RereadTable(source.blocks, "table of arrays", "Let nothing change them.", compare_rows=False)
     if callable(data):
         source = CalledBatches(data, block_rows)
@@ -178,6 +187,10 @@ def _refuse_names(data: object, **names: Any) -> None:
             f"{', '.join(given)} cannot be used with {type(data).__name__}, which has no named columns. "
             "Leave it out: labels and weights are the second and third part of a batch."
         )
+
+
+def _is_dask_array(data: object) -> bool:
+    return _is(data, "dask.array", "Array")
 
 
 def _is(data: object, module: str, name: str) -> bool:

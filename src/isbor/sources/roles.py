@@ -80,12 +80,13 @@ def assign_roles(
     return Roles(tuple(features), target, weight)
 
 
-def as_blocks(parts: Iterable[tuple[nw.DataFrame[Any], str]], roles: Roles) -> Iterator[Block]:
-    """Yield frames and what names their rows as blocks; the rows are numbered through.
+def as_blocks(
+    parts: Iterable[tuple[nw.DataFrame[Any], str]], roles: Roles, first: int = 0
+) -> Iterator[Block]:
+    """Yield frames and what names their rows as blocks; the rows are numbered through, from `first` on.
 
     Where the name is empty, the rows are named by their numbers in the whole table.
     """
-    first = 0
     for frame, where in parts:
         n_rows = len(frame)
         where = where or rows_text(first, n_rows)
