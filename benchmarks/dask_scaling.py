@@ -79,6 +79,7 @@ def main() -> None:
             "1 worker, s",
             "2 workers, s",
             "gain",
+            "gain by processor time",
             "sent by 2 workers, kB",
             "received by the client, kB",
         ],
