@@ -381,7 +381,11 @@ def spoil(rows, what):
     ("what", "kind", "message"),
     [
         ("fail", RuntimeError, r"^The disk is gone\.$"),
-        ("inf", ValueError, r"^In partition 2, rows 0 to 545 \(counted .*: X contains .* 1 cell.* row 108, "),
+        (
+            "inf",
+            ValueError,
+            r"^In partition 2, rows 0 to 545 \(row \d+ of the table is row 0 below\): X contains .* 1 cell.* row 108, ",
+        ),
     ],
 )
 def test_errors_of_workers_keep_their_type_and_message(client, what, kind, message):

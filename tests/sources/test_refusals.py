@@ -156,7 +156,7 @@ def test_a_truncated_or_damaged_parquet_file(folder):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"a,b\n1,2\n3\n", r"CSV parse error: Expected 2 columns, got 1"),
+        (b"a,b\n1,2\n3\n", r"CSV parse error: (Row #3: )?Expected 2 columns, got 1"),
         (b'a,b\n1,"x\n' + b"2,y\n" * 1000, r"straddling object"),
         ("a,b\n1,é\n".encode("latin-1"), r".*invalid UTF8 data"),
     ],
