@@ -384,7 +384,7 @@ def spoil(rows, what):
         (
             "inf",
             ValueError,
-            r"^In partition 2, rows 0 to 545 \(row \d+ of the table is row 0 below\): X contains .* row 108, ",
+            r"^In partition 2, rows 0 to 545 \(row \d+ of the table is row 0 below\): X contains .* row 108",
         ),
     ],
 )
