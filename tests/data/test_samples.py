@@ -60,6 +60,27 @@ def test_a_sample_is_the_same_however_the_table_is_cut(n, size, seed, cuts):
     assert whole.is_complete == (len(whole.rows) == len(total))
 
 
+def test_large_keys_are_left_out_but_for_those_of_rare_classes():
+    table = rows(20_000, seed=2)
+    keys = GRID.keys(table.X, table.y, 0), exact_keys(table.X, table.y, 0, GRID.varying)
+    whole = RowSample.of(table, *keys, 1000).settled().rows
+    few = RowSample.of(table, *keys, 1000, np.uint64(0.08 * 2.0**64))
+    assert len(few.parts[0]) < 2000
+    assert_array_equal(few.settled().rows.X, whole.X)
+    assert not few.settled().is_complete
+
+
+def test_distinct_rows_are_counted():
+    frame = pd.DataFrame(np.random.default_rng(0).integers(0, 300, (60_000, 2)) / 7, columns=["a", "b"])
+    n_distinct = len(frame.drop_duplicates())
+    survey = survey_of(frame, np.arange(60_000) % 2, [0, 10_000, 35_000, 60_000])
+    assert 40_000 < n_distinct < 50_000
+    assert survey.n_distinct == pytest.approx(n_distinct, rel=0.1)
+    assert survey_of(frame[:500], np.arange(500) % 2, [0, 500]).n_distinct == len(
+        frame[:500].drop_duplicates()
+    )
+
+
 def test_a_sample_is_uniform_and_has_rows_of_rare_classes():
     table = rows(40_000, seed=1)
     taken = sample_of(table, 2000).settled().rows

@@ -51,13 +51,15 @@ class RowSampler:
     grid: Grid
     seed: int
     size: int
+    largest: np.uint64 | None  # rows with larger keys hardly belong to the sample
     label: ClassVar[str] = "sample"
 
     def __call__(self, block: Block) -> RowSample:
         """Return the sample of a block."""
         rows = self.read(block)
         key = self.grid.keys(rows.X, rows.y, self.seed)
-        return RowSample.of(rows, key, exact_keys(rows.X, rows.y, self.seed, self.grid.varying), self.size)
+        exact = exact_keys(rows.X, rows.y, self.seed, self.grid.varying)
+        return RowSample.of(rows, key, exact, self.size, self.largest)
 
 
 @dataclass(frozen=True, slots=True)

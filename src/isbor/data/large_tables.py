@@ -39,6 +39,7 @@ __all__ = ["Reading", "sample_size", "training_of_many_rows", "training_of_sourc
 _SAMPLE_ROWS = 128_000
 _SAMPLE_CELLS = 64_000_000  # half a gigabyte
 _BLOCK_ROWS = 65_536  # of rows in memory
+_MARGIN = 1.3  # ten standard errors of the number of distinct rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,8 @@ def training_of_source(source: Source, reading: Reading, workers: Workers) -> Tr
         moments.high,
     )
     size, grid = sample_size(len(encoding.feature)), _grid(moments, encoding)
-    sample = reading.checkpoint.once("sample", lambda: _sample(all_rows, grid, reading.seed, size, workers))
+    sampler = RowSampler(all_rows.read, grid, reading.seed, size, _largest_key(size, survey.n_distinct))
+    sample = reading.checkpoint.once("sample", lambda: _sample(source, sampler, workers))
     if not (sample.is_complete or reading.samples):
         raise ValueError(
             f"The source has {all_rows.n_rows} rows; {reading.owner} needs its rows in memory, at most "
@@ -112,13 +114,22 @@ def training_of_many_rows(
         moments.high,
     )
     size, grid = sample_size(len(encoding.feature)), _grid(moments, encoding)
-    sample = _sample(all_rows, grid, seed, size, workers)
+    sampler = RowSampler(_encoded, grid, seed, size, _largest_key(size, len(rows)))
+    sample = _sample(source, sampler, workers)
     return _with_sample(encoding, classes, observed, all_rows, sample, seed)
 
 
-def _sample(all_rows: AllRows, grid: Grid, seed: int, size: int, workers: Workers) -> RowSample:
-    sampler = RowSampler(all_rows.read, grid, seed, size)
-    return summarised(all_rows.source, sampler, RowSample.merged, workers).settled()
+def _sample(source: Source, sampler: RowSampler, workers: Workers) -> RowSample:
+    return summarised(source, sampler, RowSample.merged, workers).settled()
+
+
+def _largest_key(size: int, n_distinct: float) -> np.uint64 | None:
+    """Return a key below which there are more than `size` of so many distinct rows; None if there may not be.
+
+    Blocks need not send rows that will not stay in the sample.
+    """
+    share = _MARGIN * size / max(n_distinct, 1.0)
+    return None if share >= 1.0 else np.uint64(share * 2.0**64)
 
 
 def _with_sample(

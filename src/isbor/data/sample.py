@@ -91,9 +91,20 @@ class RowSample:
     bounds: _Bounds | None = None  # None: it has all distinct rows
 
     @classmethod
-    def of(cls, rows: EncodedRows, key: Keys, exact: Keys, size: int) -> Self:
-        """Return the sample of some rows with these keys."""
-        return cls((_Part(rows, key, exact),), size)
+    def of(
+        cls, rows: EncodedRows, key: Keys, exact: Keys, size: int, largest: np.uint64 | None = None
+    ) -> Self:
+        """Return the sample of some rows with these keys.
+
+        Rows with keys above the `largest` one are left out, but for a few of each class.
+        """
+        part = _Part(rows, key, exact)
+        if largest is None or (kept := key <= largest).all():
+            return cls((part,), size)
+        for k in np.unique(rows.y).tolist():
+            own = rows.y == k
+            kept |= own & (key <= np.unique(key[own])[:_OF_EACH_CLASS][-1])
+        return cls((part.take(kept),), size, _Bounds(largest, {}))
 
     def merged(self, other: "RowSample") -> "RowSample":
         """Return the sample of the rows of both."""

@@ -18,9 +18,12 @@ from isbor.data.encoding import TableEncoding, no_value, warn_of_identifier
 from isbor.data.frames import Category, Column
 from isbor.data.labels import encode_labels
 from isbor.data.moments import Moments, steady
+from isbor.data.order import Keys, exact_keys
 from isbor.data.weights import nonnegative_weights, weight_sums
 
 __all__ = ["BlockSurvey", "Survey"]
+
+_HASHES = 1000  # by which distinct rows are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,18 @@ class Survey:
     categories: tuple[_Categories | None, ...]  # of each feature; None for a numeric one
     numbers: Moments  # of the numeric features
     missing: BoolArray  # (d,) whether a cell is missing in a row of positive weight
+    hashes: Keys  # of the numbers in rows of positive weight, the smallest distinct ones
+
+    @property
+    def n_distinct(self) -> float:
+        """About the number of rows that differ in a number; rows may differ in categories besides.
+
+        It follows from the k-th smallest hash (Bar-Yossef et al., *Counting distinct elements in a data
+        stream*, 2002), with a standard error of 3 %.
+        """
+        if len(self.hashes) < _HASHES:
+            return float(len(self.hashes))
+        return (_HASHES - 1) / (float(self.hashes[-1]) * 2.0**-64)
 
     def merged(self, other: "Survey") -> "Survey":
         """Return the survey of the rows of both."""
@@ -89,6 +104,7 @@ class Survey:
             tuple(self._categories_of(j, other) for j in range(len(self.categories))),
             self.numbers.merged(other.numbers),
             self.missing | other.missing,
+            np.union1d(self.hashes, other.hashes)[:_HASHES],
         )
 
     def _with_classes_of(self, other: "Survey") -> tuple[LabelArray, FloatArray, FloatArray]:
@@ -207,7 +223,14 @@ class BlockSurvey:
             tuple(categories),
             numbers,
             np.asarray(np.isnan(cells[weight > 0.0]).any(axis=0)),
+            _hashes(cells[weight > 0.0], is_number),
         )
+
+
+def _hashes(cells: FloatArray, is_number: BoolArray) -> Keys:
+    """Return the smallest distinct hashes of the numbers in some rows."""
+    hashes = exact_keys(cells, np.zeros(len(cells), np.intp), 0, is_number)
+    return np.unique(hashes)[:_HASHES]
 
 
 def _listed(survey: Survey) -> str:
