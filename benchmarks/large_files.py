@@ -127,9 +127,8 @@ def print_sizes(model: str, sizes: list[int], results: dict[tuple[str, int], Fit
             continue
         predicted = (here.reading + here.passes / here.n_passes * measured_there.n_passes) * longest / n
         found = measured_there.reading + measured_there.passes
-        progress(
-            f"{longest:,} rows by the rates of {n:,}: {predicted:.1f} s of reading and passes; found {found:.1f} s"
-        )
+        progress(f"{longest:,} rows by the rates of {n:,}: {predicted:.1f} s besides the search")
+        progress(f"… found {found:.1f} s")
     here = measured_there
     rows = []
     for n in SIZED:
