@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 # Two processes share two cores: threads of linear algebra would only wait for each other.
 PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/bin/python -m pytest -n 2
 
-.PHONY: demo test test-slow test-oldest test-sdist lint bench tables clean
+.PHONY: demo test test-slow test-clusters test-oldest test-sdist lint bench tables clean
 
 demo: $(VENV)/plots.stamp
 	$(BIN)/isbor demo
@@ -19,6 +19,10 @@ test: lint
 
 test-slow: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -m slow
+
+# Real clusters whose workers are killed, and all numbers of workers.
+test-clusters: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -m slow tests/sources/test_dask.py
 
 # The oldest versions that pyproject.toml promises. Their deprecations are no concern of ours.
 test-oldest: $(OLDEST)/test.stamp
