@@ -74,9 +74,7 @@ def order_of(X: Any, y: np.ndarray, name: str) -> np.ndarray:
     if name == "sorted by class":
         return np.argsort(y, kind="stable")
     if name == "sorted by a feature":
-        column = X.iloc[:, 2].to_numpy() if isinstance(X, pd.DataFrame) else X[:, 0]
-        if column.dtype == object or isinstance(X, pd.DataFrame):
-            column = pd.factorize(column, sort=True)[0]
+        column = X.iloc[:, 2].astype(str).to_numpy() if isinstance(X, pd.DataFrame) else X[:, 0]
         return np.argsort(column, kind="stable")
     return np.arange(len(y))
 

@@ -23,7 +23,13 @@ def stream(X, y, sizes, *, weight=None, told=None, half_life=None, capacity=100,
     begin, k = 0, 0
     while begin < len(y):
         part = slice(begin, begin + sizes[k % len(sizes)])
-        kept = kept.with_rows(X[part], X[part], kept.cells, y[part], weight[part], told[part], half_life)
+        told_before = dict(zip(kept.number.tolist(), kept.information.tolist(), strict=True))
+        kept = kept.with_rows(X[part], X[part], kept.cells, y[part], weight[part], half_life)
+        offset = kept.n_rows - len(y[part]) - begin
+        of_rows = [
+            told_before.get(k, told[min(max(k - offset, 0), len(y) - 1)]) for k in kept.number.tolist()
+        ]
+        kept = kept.thinned(np.array(of_rows))
         begin, k = part.stop, k + 1
     return kept
 

@@ -1,12 +1,12 @@
 r"""A bounded sample of a stream of rows, from which the sums over all rows can be estimated.
 
 **Sampling.** Row i has a random number :math:`e_i \sim \mathrm{Exp}(1)`, a hash of the seed and of what the
-row holds, and a rate :math:`r_i`. Kept are the k rows with the smallest keys :math:`e_i / r_i`, the first
-arrivals of k independent clocks (the keys :math:`u^{1/r}` of Efraimidis and Spirakis, *Weighted random
-sampling with a reservoir*, 2006). Since a row's key never rises, the rows that are kept of a stream are those
-that would be kept of all its rows at once: nothing depends on how it is cut into batches. With equal rates,
-they are a uniform sample of the distinct rows, whatever their order. Equal rows have the same number, so they
-are merged, and a row that is kept has its whole weight.
+row holds, and a rate :math:`r_i`. Kept are the rows with the smallest keys :math:`e_i / r_i`, the first
+arrivals of independent clocks (the keys :math:`u^{1/r}` of Efraimidis and Spirakis, *Weighted random sampling
+with a reservoir*, 2006). Since a row's key never rises, the rows that are kept of a stream are those that
+would be kept of all its rows at once: nothing depends on how it is cut into batches. With equal rates, they
+are a uniform sample of the distinct rows, whatever their order. Equal rows have the same number, so they are
+merged, and a row that is kept has its whole weight.
 
 Let κ be the smallest key of a row that is not kept. Given the numbers of the other rows, a row is kept with
 probability
@@ -17,19 +17,25 @@ and sums over all rows are estimated without bias by sums over kept ones, with w
 :math:`w_i = v_i/\pi_i` (Cohen and Kaplan, *Tighter estimation using bottom k sketches*, 2008). Until a row
 has been dropped, κ is infinite, and the weights are those of the rows.
 
-**Rates.** A row tells much if the model was not sure of its label, and little if it was: the slope of the
-log likelihood in the score is about :math:`g_i = 1 - p(y_i)`, the probability of all other labels at the time
-of arrival. So rates are proportional to :math:`\max(g_i, 0.02)`. Where classes are nearly free of noise, the
-rows between classes are kept and the others thinned out, and the sample tells nearly as much as all rows.
-Where labels are noisy, rates are nearly equal, and the sample is nearly uniform.
+**Rates.** Half of the rows are kept at equal rates. The others are kept by what they tell: a row tells much
+if the model was not sure of its label, and little if it was. The slope of the log likelihood in the score is
+about :math:`g_i = 1 - p(y_i)`, the probability of all other labels, and rates are
+proportional to :math:`\max(g_i, 0.02)`. Where classes are nearly free of noise, the rows between classes are
+kept, and the sample tells nearly as much as all rows. Where labels are noisy, rates are nearly equal, and the
+sample is nearly uniform. The first half is for what that model did not know: in a sorted stream, rows that
+were no surprise may lie next to a class that comes later.
 
-With a half-life h, all weights halve when the total weight of the rows has grown by h. The rates of later
+What a row tells is computed again as the model learns, and rates may rise and fall. Then κ may rise, too. A
+row has been kept at all times, so for the sample by what rows tell, :math:`\kappa r_i` in the formula is the
+least value since the row came. (With constant rates, this is the present one.)
+
+A few rows of each class are kept at equal rates, too. A row is kept if it belongs to any of these samples:
+:math:`\kappa r_i` in the formula is the largest one of the three.
+
+With a half-life h, all weights halve when the total weight of the rows has grown by h. All rates of later
 rows are higher by the same factor, so a row is kept as long as it counts. The oldest rows, which have a
 thousandth of the total weight together, are dropped. (This is what is not exact then; and a row that was
 dropped and comes again begins anew.)
-
-**Classes.** The same holds within each class for a sample of a few rows. A row is kept if it belongs to
-either sample: κ in the formula is the larger one of both.
 
 **Counting.** With weights w, the sample would claim to know as much as all rows. The slope of the estimated
 log likelihood has the variance :math:`\sum w_i^2 v_i^{-1} g_i`, if that of all rows has :math:`\sum v_i g_i`.
@@ -39,7 +45,8 @@ So weights are multiplied by
 
 after which the mean curvature is the variance of the slope, as it should be for a posterior. For equal rates,
 :math:`c\,w_i = v_i`: the rows count for themselves, and for nothing else. If the rows that tell something
-are all kept, c is 1, and the others count for those that were dropped.
+are all kept, c is 1, and the others count for those that were dropped. Here g is what the model says now; it
+is computed again from time to time.
 """
 
 from dataclasses import dataclass, replace
@@ -47,12 +54,13 @@ from typing import Self
 
 import numpy as np
 
-from isbor._core.types import FloatArray, IntArray
+from isbor._core.types import BoolArray, FloatArray, IntArray
 from isbor.data.order import exact_keys
 
 __all__ = ["Reservoir"]
 
 _LEAST_INFORMATION = 0.02
+_AT_EQUAL_RATES = 0.5  # share of the rows
 _OF_CLASS = 200  # rows of each class that are kept, at least
 _MOST_OF_CLASSES = 0.25  # share of the capacity for them
 _FORGOTTEN = 1e-3  # share of the total weight that is dropped with the oldest rows
@@ -62,17 +70,19 @@ _FORGOTTEN = 1e-3  # share of the total weight that is dropped with the oldest r
 class Reservoir:
     """The rows kept of a stream."""
 
-    capacity: int  # rows that are kept, but for those of small classes
+    capacity: int  # rows that are kept, without those of small classes
     seed: int
     cells: FloatArray  # (n, d) numbers, positions of categories, NaN
     codes: IntArray  # (n,) position of the label among all classes
     weight: FloatArray  # (n,) v, total weight of the rows like it; halved as time goes by
     chance: FloatArray  # (n,) ln e
-    rate: FloatArray  # (n,) ln r
+    recency: FloatArray  # (n,) ln r of samples at equal rates
     information: FloatArray  # (n,) g
+    least: FloatArray  # (n,) ln κr of the sample by what rows tell, at its least
+    new: BoolArray  # (n,) whether the row came since the reservoir was last thinned
     number: IntArray  # (n,) of the row, the first one like it, counted over the stream
-    limit: float  # ln κ
-    limits: FloatArray  # (r,) the same within each class
+    even_limit: float  # ln κ of the sample at equal rates
+    limits: FloatArray  # (r,) ln κ of the sample of each class
     of_class: FloatArray  # (r,) total weight of all rows so far, halved as time goes by
     seen: float  # total weight of all rows so far
     n_rows: int  # all rows so far
@@ -91,6 +101,8 @@ class Reservoir:
             nothing,
             nothing,
             nothing,
+            nothing,
+            none > 0,
             none,
             np.inf,
             np.full(n_classes, np.inf),
@@ -107,15 +119,24 @@ class Reservoir:
         """Total weight of all rows so far, halved as time goes by."""
         return float(self.of_class.sum())
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether no row has been dropped, nor will be now."""
+        return self.even_limit == np.inf and len(self) <= _AT_EQUAL_RATES * self.capacity
+
     def sample_weights(self) -> FloatArray:
         """Return the weights with which the kept rows stand for all, (n,)."""
-        limit = np.maximum(self.limit, self.limits)[self.codes]
-        chosen = -np.expm1(-np.exp(np.minimum(limit + self.rate, 700.0)))  # π
+        chosen = -np.expm1(-np.exp(np.minimum(self._bounds(), 700.0)))  # π
         scaled = self.weight / chosen
         told = scaled @ self.information
         if told <= 0.0 or (chosen == 1.0).all():
             return scaled
         return scaled * (told / ((scaled / chosen) @ self.information))
+
+    def _bounds(self) -> FloatArray:
+        """Return for each row the logarithm of the number e below which it is kept."""
+        even = np.maximum(self.even_limit, self.limits)[self.codes] + self.recency
+        return np.maximum(even, self.least)
 
     def with_cells(self, cells: FloatArray) -> Self:
         """Return the reservoir with categories renumbered."""
@@ -128,10 +149,9 @@ class Reservoir:
         contents_before: FloatArray,
         codes: IntArray,
         weight: FloatArray,
-        information: FloatArray,
         half_life: float | None = None,
     ) -> Self:
-        """Return the reservoir after further rows.
+        """Return the reservoir with further rows, all of them for now, until it is `thinned`.
 
         Parameters
         ----------
@@ -139,20 +159,17 @@ class Reservoir:
         contents : (m, d) numbers that are the same for equal rows, in all batches
         contents_before : (n, d) those of the rows that are kept already
         codes : (m,) positions of their labels among all classes
-        weight : (m,) positive
-        information : (m,) probability that a model gave to all labels but theirs, g
+        weight : (m,) nonnegative; rows of weight 0 are left out
         half_life : total weight after which the weights of earlier rows are halved; None: never
         """
         decay = 0.0 if half_life is None else np.log(2.0) / half_life
         if decay != self.decay:
-            return self._decaying(decay).with_rows(
-                cells, contents, contents_before, codes, weight, information, half_life
-            )
+            changed = self._decaying(decay)
+            return changed.with_rows(cells, contents, contents_before, codes, weight, half_life)
         order = np.flatnonzero(weight > 0.0)
         numbers = self.n_rows + order
         arrival = self.seen + np.cumsum(weight)
         end = float(arrival[-1]) if len(arrival) else self.seen
-        rate = np.log(np.maximum(information, _LEAST_INFORMATION)) + decay * arrival
         own = weight * np.exp(-decay * (end - arrival))
         aged = float(np.exp(-decay * (end - self.seen)))
         hashes = exact_keys(contents[order], codes[order], self.seed, np.full(cells.shape[1], True))
@@ -164,23 +181,25 @@ class Reservoir:
             codes=np.concatenate([self.codes, codes[order]]),
             weight=np.concatenate([aged * self.weight, own[order]]),
             chance=np.concatenate([self.chance, chance]),
-            rate=np.concatenate([self.rate, rate[order]]),
-            information=np.concatenate([self.information, information[order]]),
+            recency=np.concatenate([self.recency, decay * arrival[order]]),
+            information=np.concatenate([self.information, np.ones(len(order))]),
+            least=np.concatenate([self.least, np.full(len(order), np.inf)]),
+            new=np.concatenate([self.new, np.ones(len(order), np.bool_)]),
             number=np.concatenate([self.number, numbers]),
             of_class=aged * self.of_class + np.bincount(codes, own, minlength=len(self.of_class)),
             seen=end,
             n_rows=self.n_rows + len(weight),
         )
         said = np.concatenate([contents_before, contents[order]])
-        return grown._merged(said)._thinned()
+        return grown._merged(said)
 
     def _decaying(self, decay: float) -> Self:
         """Return the reservoir with another decay from now on; what is kept counts as new."""
         change = (decay - self.decay) * self.seen
         return replace(
             self,
-            rate=self.rate + change,
-            limit=self.limit - change,
+            recency=self.recency + change,
+            even_limit=self.even_limit - change,
             limits=self.limits - change,
             decay=decay,
         )
@@ -200,27 +219,43 @@ class Reservoir:
         merged = replace(
             self._take(rows),
             weight=np.add.reduceat(self.weight[order], first),
-            rate=np.maximum.reduceat(self.rate[order], first),
+            recency=np.maximum.reduceat(self.recency[order], first),
             information=np.maximum.reduceat(self.information[order], first),
+            least=np.minimum.reduceat(self.least[order], first),
+            new=np.logical_or.reduceat(self.new[order], first),
         )
         return merged._take(np.argsort(merged.number, kind="stable"))
 
-    def _thinned(self) -> Self:
-        """Return the reservoir without the rows that are not among the first, of all nor of their class."""
-        key = self.chance - self.rate
-        limit = _next(key, self.capacity, self.limit)
-        n_classes = len(self.limits)
+    def thinned(self, information: FloatArray) -> Self:
+        """Return the reservoir without the rows that belong to none of the samples.
+
+        `information`, (n,), is the probability that a model gives to all labels but those of the rows, g.
+        """
+        even_key = self.chance - self.recency
+        n_even, n_classes = int(_AT_EQUAL_RATES * self.capacity), len(self.limits)
+        even_limit = _next(even_key, n_even, self.even_limit)
         each = int(min(_OF_CLASS, _MOST_OF_CLASSES * self.capacity // n_classes))
         limits = np.array(
-            [_next(key[self.codes == k], each, before) for k, before in enumerate(self.limits.tolist())]
+            [_next(even_key[self.codes == k], each, before) for k, before in enumerate(self.limits.tolist())]
         )
-        kept = key < np.maximum(limit, limits)[self.codes]
+        rate = self.recency + np.log(np.maximum(information, _LEAST_INFORMATION))
+        others = even_key >= even_limit
+        limit = _next((self.chance - rate)[others], self.capacity - n_even, np.inf)
+        found = replace(
+            self,
+            information=information,
+            least=np.minimum(self.least, limit + rate),
+            new=np.zeros(len(self), np.bool_),
+            even_limit=even_limit,
+            limits=limits,
+        )
+        kept = self.chance < found._bounds()
         if self.decay:
             oldest = np.argsort(self.weight, kind="stable")
             sum_of_older = np.cumsum(self.weight[oldest])
             gone = oldest[sum_of_older < _FORGOTTEN * sum_of_older[-1]]
-            kept[gone] &= key[gone] < limits[self.codes[gone]]
-        return replace(self._take(np.flatnonzero(kept)), limit=limit, limits=limits)
+            kept[gone] &= even_key[gone] < limits[self.codes[gone]]
+        return found._take(np.flatnonzero(kept))
 
     def _take(self, rows: IntArray) -> Self:
         return replace(
@@ -229,8 +264,10 @@ class Reservoir:
             codes=self.codes[rows],
             weight=self.weight[rows],
             chance=self.chance[rows],
-            rate=self.rate[rows],
+            recency=self.recency[rows],
             information=self.information[rows],
+            least=self.least[rows],
+            new=self.new[rows],
             number=self.number[rows],
         )
 

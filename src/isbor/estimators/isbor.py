@@ -222,7 +222,8 @@ class ISBOR(StreamClassifier):
     categories, which are thereby equidistant from all known ones. An ordered categorical has another column,
     with the ranks of the categories.
 
-    `partial_fit` learns from a stream of batches, in time and memory that do not depend on its length.
+    `partial_fit` learns from a stream of batches, in time and memory that do not depend on its length. To go
+    on from there, a fitted estimator keeps at most about 20,000 of its training rows.
 
     References
     ----------

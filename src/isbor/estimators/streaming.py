@@ -1,8 +1,9 @@
 """Learning from a stream of batches: what `ISBOR.partial_fit` does.
 
-A call reads a batch (`isbor.data.schema`), puts its rows into a bounded sample of the stream
-(`isbor.data.reservoir`), lets the members of a "mixed" model go on with that sample
-(`isbor.search.families.streamed`), and sets the fitted attributes. After `fit`, the sample is one of its
+A call reads a batch (`isbor.data.schema`), adds its rows to a bounded sample of the stream
+(`isbor.data.reservoir`), lets the members of a "mixed" model go on with these rows
+(`isbor.search.families.streamed`), sets the fitted attributes, and thins out the sample, by what the model
+says of its rows. After `fit`, the sample is one of its
 rows, and the models that it found are the first members.
 
 Until two classes have occurred, there is no score to learn. Predictions are then those of the rule of
@@ -49,6 +50,7 @@ __all__ = ["StreamClassifier"]
 _CAPACITY = 20_000  # rows kept of a stream
 _CELLS = 4_000_000  # of these rows, at most; but of any table, a tenth of the rows
 _BLOCK = 50_000  # rows of a fit that are offered to the sample at once
+_MOST_AT_ONCE = 1.5  # rows that are learned, times the capacity; of larger batches, a sample is learned
 _GROWTH = 1.3  # factor of the total weight after which all attributes are computed again
 
 
@@ -168,13 +170,17 @@ class StreamClassifier(SparseClassifier):
             seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(1, 2**31)
             before = Streamed(_nothing_kept(batch, declared, seed))
         with Workers(self.n_jobs, self.max_time) as workers:
-            kept = _with_batch(before.kept, batch, self._information(batch, workers), self.half_life)
+            kept = _with_batch(before.kept, batch, self.half_life)
+            if len(kept.reservoir) > _MOST_AT_ONCE * kept.reservoir.capacity:
+                known = len(before.kept.observed) > 1
+                kept = self._thinned(kept, workers, known=known, whole=False)
             self.classes_ = declared
             if len(kept.observed) < 2:
                 result = self._set_one_class(kept)
+                kept = self._thinned(kept, workers, known=False, whole=True)
                 self._stream = replace(before, kept=kept)
             else:
-                self._stream, training, result = learn_further(
+                stream, training, result = learn_further(
                     before,
                     kept,
                     self._settings(kept.reservoir.seed),
@@ -183,8 +189,10 @@ class StreamClassifier(SparseClassifier):
                     callback,
                 )
                 self._set_features(training)
-                renewed = self._is_to_renew(training)
+                renewed = self._is_to_renew(training, kept.reservoir)
                 self._set_fitted(training, result, workers, renewed=renewed)
+                kept = self._thinned(stream.kept, workers, known=True, whole=renewed)
+                self._stream = replace(stream, kept=kept)
                 if renewed:
                     self._renewed_at = kept.reservoir.seen
                     self._renewed_for = training.encoding, tuple(training.observed)
@@ -224,15 +232,31 @@ class StreamClassifier(SparseClassifier):
         grown, cells = Schema.of(owner, X, self.missing) if schema is None else schema.read(owner, X)
         return _Batch(grown, cells, labels.codes, checked_weights(X, labels, sample_weight, class_weight))
 
-    def _information(self, batch: _Batch, workers: Workers) -> FloatArray:
+    def _thinned(self, kept: Kept, workers: Workers, *, known: bool, whole: bool) -> Kept:
+        """Return what is kept after the rows that came are learned.
+
+        If `known`, the model says what they tell; if `whole`, also what the earlier ones tell now.
+        """
+        reservoir = kept.reservoir
+        told = reservoir.information if known else np.zeros(len(reservoir))
+        if known and not reservoir.is_complete:
+            rows = np.flatnonzero(reservoir.new | whole)
+            if len(rows):
+                told = told.copy()
+                told[rows] = self._information(
+                    kept.schema, reservoir.cells[rows], reservoir.codes[rows], workers
+                )
+        return replace(kept, reservoir=reservoir.thinned(told))
+
+    def _information(
+        self, schema: Schema, cells: FloatArray, codes: IntArray, workers: Workers
+    ) -> FloatArray:
         """Return the probability that the model gives to all labels but those of the rows."""
-        if not hasattr(self, "_model"):
-            return np.ones(len(batch.codes))
-        X = batch.schema.encoded(self._encoding, batch.cells)
+        X = schema.encoded(self._encoding, cells)
 
         def surprise(block: slice) -> FloatArray:
             latent = self._latent(X[block])
-            log_p = log_label_probabilities(latent, self._thresholds, batch.codes[block])
+            log_p = log_label_probabilities(latent, self._thresholds, codes[block])
             missed: FloatArray = -np.expm1(np.minimum(log_p, 0.0))
             return missed
 
@@ -246,14 +270,13 @@ class StreamClassifier(SparseClassifier):
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
 
-    def _is_to_renew(self, training: TrainingSet) -> bool:
+    def _is_to_renew(self, training: TrainingSet, reservoir: Reservoir) -> bool:
         """Whether attributes that take long are to be computed again."""
         if not hasattr(self, "_reference") or not hasattr(self, "_renewed_for"):
             return True
         encoding, observed = self._renewed_for
         if encoding is not training.encoding or observed != tuple(training.observed):
             return True
-        reservoir = self._stream.kept.reservoir
         # With a half-life, the rows since then may be most of what counts.
         return reservoir.seen - self._renewed_at >= (1.0 - 1.0 / _GROWTH) * reservoir.total_weight
 
@@ -303,14 +326,11 @@ class StreamClassifier(SparseClassifier):
             batch = _sample_of_source(training)
         else:
             batch = self._read(X, cast(ArrayLike, y), sample_weight, None, training.classes)
-        n = len(batch.codes)
         kept = _nothing_kept(batch, training.classes, training.seed)
-        is_sample = n > kept.reservoir.capacity
-        for start in range(0, n, _BLOCK):
+        for start in range(0, len(batch.codes), _BLOCK):
             rows = slice(start, start + _BLOCK)
             part = _Batch(batch.schema, batch.cells[rows], batch.codes[rows], batch.weight[rows])
-            told = self._information(part, workers) if is_sample else np.ones(len(part.codes))
-            kept = _with_batch(kept, part, told, None)
+            kept = self._thinned(_with_batch(kept, part, None), workers, known=True, whole=False)
         self._stream = Streamed.after_fit(kept.compacted(), training, self._model)
         for name in ("_renewed_at", "_renewed_for"):
             vars(self).pop(name, None)
@@ -331,8 +351,8 @@ def _nothing_kept(batch: _Batch, classes: LabelArray, seed: int) -> Kept:
     return Kept(batch.schema, Reservoir.empty(capacity, seed, n_features, len(classes)), classes)
 
 
-def _with_batch(kept: Kept, batch: _Batch, information: FloatArray, half_life: float | None) -> Kept:
-    """Return what is kept after a batch."""
+def _with_batch(kept: Kept, batch: _Batch, half_life: float | None) -> Kept:
+    """Return what is kept with all rows of a batch."""
     kept = replace(kept, schema=batch.schema)
     reservoir = kept.reservoir.with_rows(
         batch.cells,
@@ -340,7 +360,6 @@ def _with_batch(kept: Kept, batch: _Batch, information: FloatArray, half_life: f
         kept.contents(),
         batch.codes,
         batch.weight,
-        information,
         half_life,
     )
     return replace(kept, reservoir=reservoir)

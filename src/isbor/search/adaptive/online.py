@@ -15,7 +15,7 @@ grows as the logarithm of its length. With a half-life, earlier weight counts as
 **What a call costs.** A round costs about as much as the product of its rows and the functions that are
 trained. The sum of these products is limited in a call, to a constant plus a share for each new row; each
 member makes at most eight rounds, and all together at least two. The members that owe most come first; what
-they still owe is left to later calls.
+they still owe is left to later calls. A member that begins makes three rounds at least.
 """
 
 from collections.abc import Sequence
@@ -37,6 +37,7 @@ __all__ = ["Member", "advanced", "in_other_columns", "owing", "rounds_of"]
 
 _GROWTH = 0.025  # of the logarithm of the total weight, for a round
 _MAX_ROUNDS = 8  # of a member in a call
+_FIRST_ROUNDS = 3  # of a member that begins, at least
 # Rows times functions for the rounds of a call: in any call, and for each new row.
 _WORK_OF_CALL = 2e6
 _WORK_FOR_A_ROW = 3800.0
@@ -116,7 +117,10 @@ def advanced(
     `observed`, (r,), are the classes of the rows. `numbers`, (n,), are those of the rows in the stream.
     """
     reason = StopReason.CONVERGED
-    state = _resumed(member, rows, observed, numbers, search)
+    resumed = _resumed(member, rows, observed, numbers, search)
+    if resumed is None:
+        n_rounds = max(n_rounds, _FIRST_ROUNDS)
+    state = search.start(rows) if resumed is None else resumed
     if n_rounds:
         state, reason = search.rounds(state, n_rounds)
     owed = 0.0 if reason is StopReason.CONVERGED and n_rounds else max(member.owed - n_rounds, 0.0)
@@ -127,11 +131,11 @@ def advanced(
 
 def _resumed(
     member: Member, rows: TrainingRows, observed: IntArray, numbers: IntArray, search: JointSearch
-) -> State:
-    """Return the state of a member refitted to the rows; a new one if that fails."""
+) -> State | None:
+    """Return the state of a member refitted to the rows; None if it has no model yet, or that fails."""
     model = member.model
     if model is None:
-        return search.start(rows)
+        return None
     order = np.argsort(numbers)
     place = order[np.minimum(np.searchsorted(numbers[order], member.numbers), len(order) - 1)]
     # The row may not be kept any more; -1 stands for it.
@@ -142,7 +146,7 @@ def _resumed(
     try:
         state = State.of(rows, model, search.workers, rough=True)
     except UnresolvedError:  # some functions are collinear on these rows
-        return search.start(rows)
+        return None
     search.recorder.begin_run(state.model, search.settings.size_prior)
     return replace(state, shape_precision=member.shape_precision)
 

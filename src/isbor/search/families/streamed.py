@@ -72,9 +72,10 @@ def learn_further(
 ) -> tuple[Streamed, TrainingSet, SearchResult]:
     """Learn the rows that are kept now; two classes or more occur."""
     reservoir, earlier = kept.reservoir, before.kept.reservoir
-    renew = before.prepared is None or reservoir.seen >= _RENEWED * before.renewed_at
+    # With a half-life, the rows since then may be most of what counts.
+    is_old = reservoir.seen - before.renewed_at >= (1.0 - 1.0 / _RENEWED) * reservoir.total_weight
     known = None
-    if before.prepared is not None and not renew:
+    if before.prepared is not None and not is_old:
         known = before.prepared.encoding, before.prepared.preparation.scaling
     training = sampled_training(kept, known, balanced=balanced)
     if before.prepared is None or known is None or training.scaling is not known[1]:
