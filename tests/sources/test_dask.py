@@ -191,11 +191,13 @@ def both(one, other):
 def test_only_summaries_travel(client, graphs):
     table = sources.open_table(dask_frame().persist(), **ROLES, block_rows=400)
     table.summarised(Totals(), both)
-    before, of_rows = sent_by_workers(client), FRAME.memory_usage().sum()
-    parts, total = table.summarised(Totals(), both)
-    assert total == Y.sum()
-    sent = sent_by_workers(client) - before
-    assert 0 < sent < 0.1 * of_rows
+    sent = []
+    for _ in range(4):  # workers send word of themselves as well, at any time
+        before = sent_by_workers(client)
+        parts, total = table.summarised(Totals(), both)
+        assert total == Y.sum()
+        sent.append(sent_by_workers(client) - before)
+    assert 0 < min(sent) < 0.1 * FRAME.memory_usage().sum()
     assert [part[0] for part in parts] == np.cumsum([0, *(part[1] for part in parts)])[:-1].tolist()
     assert {key_split(key) for key in graphs[-1] if "totals" in str(key)} == {
         *("isbor-totals", "isbor-totals-work", "isbor-totals-merge")
