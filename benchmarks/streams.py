@@ -162,7 +162,8 @@ def _dictionaries(X: Any) -> list[dict[Any, Any]]:
         X if isinstance(X, pd.DataFrame) else pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
     )
     words = frame.select_dtypes(exclude="number").columns  # missing ones are a word for river
-    return frame.assign(**{name: frame[name].astype(str) for name in words}).to_dict("records")
+    known = {name: frame[name].astype(object).fillna("missing") for name in words}
+    return frame.assign(**known).to_dict("records")
 
 
 def stream(problem: str, variant: str, size: int) -> Result:
