@@ -294,6 +294,10 @@ def test_checkpoints_of_another_fit_and_damaged_ones(table, tmp_path, monkeypatc
     with pytest.warns(UserWarning, match="is damaged; the step 'search' is computed again"):
         fitted = model(checkpoint=kept).fit(source)
     assert_allclose(fitted.thresholds_, model().fit(source).thresholds_, atol=1e-12)
+    kept.mkdir()
+    (kept / "unfinished-1").touch()  # the fit was killed at once
+    model(checkpoint=kept).fit(source)
+    assert not kept.exists()
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match="is a file; a folder is needed"):
         model(checkpoint=tmp_path / "file").fit(source)

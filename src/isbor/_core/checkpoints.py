@@ -26,6 +26,7 @@ __all__ = ["Checkpoint"]
 T = TypeVar("T")
 
 _FIT = "fit"  # the file that says which fit the folder belongs to
+_UNFINISHED = "unfinished-"  # names of files that a killed fit was writing begin so
 
 
 class Checkpoint:
@@ -48,7 +49,7 @@ class Checkpoint:
         self._folder.mkdir(parents=True, exist_ok=True)
         file = self._folder / _FIT
         if not file.exists():
-            if any(self._folder.iterdir()):
+            if any(not other.name.startswith(_UNFINISHED) for other in self._folder.iterdir()):
                 raise ValueError(
                     f"The folder {str(self._folder)!r} holds other files. Pass an empty or a new folder as "
                     "checkpoint."
@@ -85,7 +86,7 @@ class Checkpoint:
 
 def _write(file: Path, content: bytes) -> None:
     """Write a file that appears as a whole, or not at all."""
-    with tempfile.NamedTemporaryFile(dir=file.parent, prefix="unfinished-", delete=False) as unfinished:
+    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=_UNFINISHED, delete=False) as unfinished:
         unfinished.write(content)
         unfinished.flush()
         os.fsync(unfinished.fileno())
