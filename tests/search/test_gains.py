@@ -194,3 +194,16 @@ def test_the_best_direction_is_that_of_the_straight_line_that_gains_most(problem
     x = quality**2 / np.diag(sparsity)
     expected = np.where(x > 1, 0.5 * (x - 1 - np.log(np.maximum(x, 1))), 0.5 * (x - 1))
     assert_allclose(gained[1 : d + 1], expected, rtol=0.05, atol=0.1)
+
+
+def test_directions_do_not_depend_on_tiles(problem, monkeypatch):
+    rows, model, _, shape = problem
+    with Workers(1) as workers:
+        gains = Gains.of(rows, model, workers, shape)
+    whole = Directions.of(gains)
+    monkeypatch.setattr("isbor.search.adaptive.gains._FEWEST_COLUMNS", 2)
+    monkeypatch.setattr("isbor.search.adaptive.gains._TILE_CELLS", 1)
+    tiled = Directions.of(gains)
+    assert rows.X.shape[1] > 2
+    assert_allclose(tiled.quality, whole.quality, rtol=1e-10)
+    assert_allclose(tiled.sparsity, whole.sparsity, rtol=1e-10, atol=1e-10 * np.abs(whole.sparsity).max())

@@ -29,11 +29,21 @@ from numpy.typing import NDArray
 
 from isbor._core.types import FloatArray, IntArray
 from isbor._core.warnings import warn_user
-from isbor.data.cells import Missing, cells_of, column_name, read_again, read_table
+from isbor.data.cells import Missing, cells_of, check_numbers, column_name, read_again, read_table
+from isbor.data.features import check_number
 from isbor.data.frames import UNSEEN, Category, as_numbers, as_positions
-from isbor.data.moments import steady
+from isbor.data.moments import Moments, steady
+from isbor.data.numbers import NumberTable
 
-__all__ = ["TableEncoding", "learn_encoding", "learn_table", "no_value", "warn_of_identifier"]
+__all__ = [
+    "EncodedTable",
+    "TableEncoding",
+    "learn_encoding",
+    "learn_numbers",
+    "learn_table",
+    "no_value",
+    "warn_of_identifier",
+]
 
 _FEW_ROWS = 20  # with fewer, one category per row is nothing unusual
 
@@ -138,6 +148,15 @@ class TableEncoding:
             )
         return self.encode(cells)
 
+    def rows(self, owner: str, X: object) -> "EncodedTable | FloatArray":
+        """Encode a table, one of numbers not before its rows are asked for."""
+        table = NumberTable.of(X)
+        if table is None or table.names != self.feature_names or self._has_categories:
+            return self(owner, X)
+        check_number(table.shape[1], len(self.categories), owner)
+        check_numbers(owner, table, self.missing)
+        return EncodedTable(self, owner, table)
+
     @property
     def _has_categories(self) -> bool:
         return any(categories is not None for categories in self.categories)
@@ -189,6 +208,27 @@ class TableEncoding:
         return cells
 
 
+@dataclass(frozen=True, slots=True)
+class EncodedTable:
+    """A table of numbers whose rows are encoded when they are asked for."""
+
+    encoding: TableEncoding
+    owner: str  # what messages name
+    table: NumberTable
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __getitem__(self, rows: slice | IntArray) -> FloatArray:
+        """Return some rows, encoded."""
+        return self.encoding(self.owner, self.table[rows])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of encoded columns."""
+        return len(self.table), len(self.encoding.feature)
+
+
 def learn_table(
     owner: str, X: object, missing: Missing = "auto", weight: FloatArray | None = None
 ) -> tuple[TableEncoding, FloatArray]:
@@ -233,6 +273,23 @@ def learn_table(
         warn_of_identifier(of_feature, int(np.count_nonzero(counts)), column_name(names, j))
     encoding = learn_encoding(names, categories, ordered, cells, weight, missing)
     return encoding, encoding.encode(cells)
+
+
+def learn_numbers(owner: str, table: NumberTable, missing: Missing, weight: FloatArray) -> TableEncoding:
+    """Learn the encoding of a table of numbers as `learn_table` does, block by block."""
+    check_numbers(owner, table, missing)
+    n, d = table.shape
+    moments, absent = Moments.none(d), np.zeros(d, np.bool_)
+    for rows in table.blocks():
+        cells, of_rows = cells_of(read_table(owner, table[rows], missing)[1]), weight[rows]
+        moments = moments.merged(Moments.of(cells, of_rows))
+        absent |= np.isnan(cells[of_rows > 0.0]).any(axis=0)
+    for j in np.flatnonzero(moments.weight == 0.0).tolist():
+        raise no_value(column_name(table.names, j), n)
+    fill = np.array(
+        [steady(mean, squares) for mean, squares in zip(moments.mean, moments.mean_square, strict=True)]
+    )
+    return TableEncoding(table.names, (None,) * d, np.zeros(d, np.bool_), fill, absent, missing)
 
 
 def learn_encoding(

@@ -13,22 +13,22 @@ in memory.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
-from typing import cast
+from typing import Self, cast
 
 import numpy as np
 
 from isbor._core.checkpoints import Checkpoint
 from isbor._core.parallel import Workers
-from isbor._core.types import IntArray, LabelArray
+from isbor._core.types import BoolArray, FloatArray, IntArray, LabelArray
 from isbor.data.all_rows import AllRows, BlockReader, RowSampler
 from isbor.data.blocks import Block, Source, summarised
 from isbor.data.cells import Missing
-from isbor.data.encoding import TableEncoding
+from isbor.data.encoding import EncodedTable, TableEncoding
 from isbor.data.labels import levels_of_weight, warn_of_quantity
 from isbor.data.moments import Moments
-from isbor.data.order import Grid
-from isbor.data.rows import canonical_rows
+from isbor.data.numbers import rows_at_once
+from isbor.data.order import Grid, Keys, exact_keys
+from isbor.data.rows import canonical_rows, merged_by_key
 from isbor.data.sample import EncodedRows, RowSample
 from isbor.data.survey import BlockSurvey, Survey
 from isbor.data.training_set import TrainingSet
@@ -38,7 +38,6 @@ __all__ = ["Reading", "sample_size", "training_of_many_rows", "training_of_sourc
 
 _SAMPLE_ROWS = 128_000
 _SAMPLE_CELLS = 64_000_000  # half a gigabyte
-_BLOCK_ROWS = 65_536  # of rows in memory
 _MARGIN = 1.3  # ten standard errors of the number of distinct rows
 
 
@@ -98,24 +97,29 @@ def training_of_many_rows(
     encoding: TableEncoding,
     classes: LabelArray,
     observed: IntArray,
-    rows: EncodedRows,
+    table: FloatArray | EncodedTable,
+    y: IntArray,
+    weight: FloatArray,
     seed: int,
     workers: Workers,
 ) -> TrainingSet:
-    """Return the training set of many distinct rows in memory, with a sample of them."""
-    source = _RowsInMemory(rows)
-    moments = reduce(Moments.merged, (_moments(block) for block in source.blocks()))
+    """Return the training set of many rows in memory, with a sample of them if too many differ.
+
+    `table`, (n, D), has all rows, `y`, (n,), the places of their labels in `observed`.
+    """
+    rows = _RowsInMemory.of(table, y, weight, seed, workers)
+    moments = summarised(rows, rows.moments, Moments.merged, workers)
     all_rows = AllRows(
-        source,
-        _encoded,
-        len(rows),
+        rows,
+        rows.encoded,
+        len(rows.y),
         weight_sums(rows.y, rows.weight, len(observed)),
         moments.low,
         moments.high,
     )
     size, grid = sample_size(len(encoding.feature)), _grid(moments, encoding)
-    sampler = RowSampler(_encoded, grid, seed, size, _largest_key(size, len(rows)))
-    sample = _sample(source, sampler, workers)
+    sampler = RowSampler(rows.encoded, grid, seed, size, _largest_key(size, len(rows.y)))
+    sample = _sample(rows, sampler, workers)
     return _with_sample(encoding, classes, observed, all_rows, sample, seed)
 
 
@@ -183,22 +187,52 @@ def _grid(moments: Moments, encoding: TableEncoding) -> Grid:
 
 @dataclass(frozen=True, slots=True)
 class _RowsInMemory:
-    """Rows in memory as a source."""
+    """The distinct rows of a table in memory as a source.
 
-    rows: EncodedRows
+    Their order depends on nothing but the set of rows, so sums over all of them do not, either.
+    """
+
+    table: FloatArray | EncodedTable
+    y: IntArray  # (m,)
+    weight: FloatArray  # (m,)
+    number: IntArray  # (m,) row numbers in the table
+
+    @classmethod
+    def of(
+        cls, table: FloatArray | EncodedTable, y: IntArray, weight: FloatArray, seed: int, workers: Workers
+    ) -> Self:
+        """Return the distinct rows of positive weight, with their total weights."""
+        number = np.flatnonzero(weight > 0.0)
+        y, weight, size = y[number], weight[number], rows_at_once(table.shape[1])
+        all_columns = np.ones(table.shape[1], np.bool_)
+
+        def keys(rows: slice) -> Keys:
+            return exact_keys(table[number[rows]], y[rows], seed, all_columns)
+
+        def are_equal(one: IntArray, other: IntArray) -> BoolArray:
+            pairs = [slice(first, first + size) for first in range(0, len(one), size)]
+            equal = [(table[number[one[p]]] == table[number[other[p]]]).all(axis=1) for p in pairs]
+            return np.concatenate([np.zeros(0, np.bool_), *equal])
+
+        blocks = [slice(first, first + size) for first in range(0, len(number), size)]
+        key = np.concatenate(list(workers.map(keys, blocks)))
+        distinct, merged = merged_by_key(key, y, weight, are_equal)
+        return cls(table, y[distinct], merged, number[distinct])
 
     def blocks(self) -> Iterator[Block]:
-        n = len(self.rows)
-        for first in range(0, n, _BLOCK_ROWS):
-            part = self.rows.take(slice(first, first + _BLOCK_ROWS))
-            yield Block(part, None, None, first, f"rows {first} to {first + len(part) - 1}")
+        """Yield the places of all rows, block by block."""
+        size = rows_at_once(self.table.shape[1])
+        for first in range(0, len(self.y), size):
+            rows = slice(first, min(first + size, len(self.y)))
+            yield Block(rows, None, None, first, f"rows {first} to {rows.stop - 1}")
 
+    def encoded(self, block: Block) -> EncodedRows:
+        """Return the rows of a block."""
+        rows = cast(slice, block.X)
+        number = self.number[rows]
+        return EncodedRows(self.table[number], self.y[rows], self.weight[rows], number)
 
-def _encoded(block: Block) -> EncodedRows:
-    """Return the rows of a block of `_RowsInMemory`."""
-    return cast(EncodedRows, block.X)
-
-
-def _moments(block: Block) -> Moments:
-    rows = _encoded(block)
-    return Moments.of(rows.X, rows.weight)
+    def moments(self, block: Block) -> Moments:
+        """Return the moments of a block."""
+        rows = self.encoded(block)
+        return Moments.of(rows.X, rows.weight)

@@ -34,6 +34,12 @@ class Moments:
     high: FloatArray  # (d,)
 
     @classmethod
+    def none(cls, n_columns: int) -> Self:
+        """Return the moments of no rows."""
+        nothing, infinite = np.zeros(n_columns), np.full(n_columns, np.inf)
+        return cls(nothing, nothing, nothing, infinite, -infinite)
+
+    @classmethod
     def of(cls, X: FloatArray, weight: FloatArray) -> Self:
         """Return the moments of the rows of X, (n, d), with these weights, (n,)."""
         counted = weight > 0.0

@@ -13,16 +13,16 @@ between two rows in this feature is 2, as for any other feature. So rare and uns
 farther away than others.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from isbor._core.types import BoolArray, FloatArray, IntArray
 from isbor.data.folds import rank_in_class
-from isbor.data.order import column_order, exact_keys, grid_keys
+from isbor.data.order import Keys, column_order, exact_keys, grid_keys
 
-__all__ = ["Scaling", "TrainingRows", "canonical_rows", "merged_rows"]
+__all__ = ["Scaling", "TrainingRows", "canonical_rows", "merged_by_key"]
 
 _REFERENCE_ROWS = 1000
 # Of a column of smaller numbers, one over the standard deviation may be beyond the largest float.
@@ -148,7 +148,7 @@ def canonical_rows(
     feature : (d,) the feature of each column; None if each is one
     group : (d,) columns with the same number ≥ 0 belong to one categorical feature; -1 for others
     """
-    source, merged = merged_rows(X, y, weight, seed)
+    source, merged = _merged_rows(X, y, weight, seed)
     X, y = X[source], y[source]
     columns = column_order(X, y, np.arange(X.shape[1]) if feature is None else feature)
     order = np.argsort(grid_keys(X, y, seed, columns), kind="stable")
@@ -158,22 +158,32 @@ def canonical_rows(
     return TrainingRows(X, y, merged, source), scaling
 
 
-def merged_rows(X: FloatArray, y: IntArray, weight: FloatArray, seed: int) -> tuple[IntArray, FloatArray]:
+def _merged_rows(X: FloatArray, y: IntArray, weight: FloatArray, seed: int) -> tuple[IntArray, FloatArray]:
     """Return one of each set of equal rows of positive weight, and their total weights.
 
     Their order depends on nothing but the set of rows.
     """
     kept = np.flatnonzero(weight > 0)
     if len(kept) < len(weight):
-        source, merged = merged_rows(X[kept], y[kept], weight[kept], seed)
+        source, merged = _merged_rows(X[kept], y[kept], weight[kept], seed)
         return kept[source], merged
     key = exact_keys(X, y, seed)
+    return merged_by_key(key, y, weight, lambda one, other: (X[one] == X[other]).all(axis=1))
+
+
+def merged_by_key(
+    key: Keys, y: IntArray, weight: FloatArray, are_equal: Callable[[IntArray, IntArray], BoolArray]
+) -> tuple[IntArray, FloatArray]:
+    """Return one of each set of equal rows, in the order of their keys, and their total weights.
+
+    `are_equal` says of pairs of rows with the same key and label whether their numbers are equal.
+    """
     # Equal rows are sorted by weight, so that the sum of weights does not depend on the input order.
     order = np.lexsort((weight, key))
     # Equal rows have equal keys, but not vice versa: rows with equal keys are compared.
     same = (key[order[1:]] == key[order[:-1]]) & (y[order[1:]] == y[order[:-1]])
     twins = np.flatnonzero(same)
-    same[twins] = (X[order[twins + 1]] == X[order[twins]]).all(axis=1)
+    same[twins] = are_equal(order[twins + 1], order[twins])
     first = np.flatnonzero(np.concatenate(([True], ~same)))
     return np.minimum.reduceat(order, first), np.add.reduceat(weight[order], first)
 

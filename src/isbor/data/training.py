@@ -12,12 +12,12 @@ from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.blocks import is_source
 from isbor.data.cells import Missing
-from isbor.data.encoding import learn_table
+from isbor.data.encoding import EncodedTable, TableEncoding, learn_numbers, learn_table
 from isbor.data.frames import refuse_dask
 from isbor.data.labels import OrderedLabels, encode_labels, observed_levels, warn_of_quantity
 from isbor.data.large_tables import Reading, sample_size, training_of_many_rows, training_of_source
-from isbor.data.rows import Scaling, TrainingRows, canonical_rows, merged_rows
-from isbor.data.sample import EncodedRows
+from isbor.data.numbers import NumberTable
+from isbor.data.rows import Scaling, TrainingRows, canonical_rows
 from isbor.data.training_set import TrainingSet
 from isbor.data.weights import (
     ClassWeight,
@@ -72,24 +72,43 @@ def read_training(
     warn_of_quantity(len(labels.classes), len(labels.codes), labels.given_order)
     weight = checked_weights(X, labels, sample_weight, class_weight)
     observed = observed_levels(labels, weight, fewest=fewest_levels)
-    encoding, matrix = learn_table(owner, X, missing, weight)
+    encoding, table = _learned(owner, X, missing, weight, whole=pairwise or not samples)
     ranks = np.searchsorted(observed, labels.codes)
-    if pairwise:
-        rows, scaling = _rows_of_kernel_matrix(matrix, ranks, weight)
-        return TrainingSet(encoding, labels.classes, observed, matrix, weight, rows, scaling, seed)
-    training = None
-    if samples and len(matrix) > sample_size(matrix.shape[1]):
-        source, merged = merged_rows(matrix, ranks, weight, seed)
-        if len(source) > sample_size(matrix.shape[1]):
-            distinct = EncodedRows(matrix[source], ranks[source], merged, source)
-            training = training_of_many_rows(encoding, labels.classes, observed, distinct, seed, workers)
-    if training is None:
-        rows, scaling = canonical_rows(
-            matrix, ranks, weight, seed=seed, feature=encoding.feature, group=encoding.scale_group
+    if samples and len(table) > sample_size(table.shape[1]):
+        training = training_of_many_rows(
+            encoding, labels.classes, observed, table, ranks, weight, seed, workers
         )
+    else:
+        matrix = table[:]
+        if pairwise:
+            rows, scaling = _rows_of_kernel_matrix(matrix, ranks, weight)
+        else:
+            rows, scaling = canonical_rows(
+                matrix, ranks, weight, seed=seed, feature=encoding.feature, group=encoding.scale_group
+            )
         training = TrainingSet(encoding, labels.classes, observed, matrix, weight, rows, scaling, seed)
     checkpoint.begin(encoding, training.rows, training.level_weight)
     return training
+
+
+def _learned(
+    owner: str, X: object, missing: Missing, weight: FloatArray, *, whole: bool
+) -> tuple[TableEncoding, FloatArray | EncodedTable]:
+    """Learn the encoding of a table, and encode it; one of many numbers only if the `whole` is needed."""
+    table = NumberTable.of(X)
+    if table is None or len(table) <= sample_size(table.shape[1]):
+        return learn_table(owner, X, missing, weight)
+    if not whole:
+        encoding = learn_numbers(owner, table, missing, weight)
+        return encoding, EncodedTable(encoding, owner, table)
+    if table.is_sparse:
+        n, d = table.shape
+        raise ValueError(
+            f"X is a sparse matrix of {n} rows and {d} columns; {owner} needs all rows at once with their "
+            f"zeros, which takes {8e-9 * n * d:.1f} GB. Use ISBOR with its defaults, which reads them block "
+            "by block, fit a sample of the rows, or pass X.toarray() if it fits in memory several times."
+        )
+    return learn_table(owner, X, missing, weight)
 
 
 def checked_weights(

@@ -16,7 +16,7 @@ from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.blocks import Source
 from isbor.data.cells import Missing
-from isbor.data.encoding import TableEncoding
+from isbor.data.encoding import EncodedTable, TableEncoding
 from isbor.data.training import read_training
 from isbor.data.training_set import TrainingSet
 from isbor.data.weights import ClassWeight
@@ -30,6 +30,7 @@ __all__ = [
     "OrdinalClassifier",
     "all_or_nothing",
     "map_latent",
+    "map_rows",
 ]
 
 A = TypeVar("A", bound=NDArray[Any])
@@ -58,7 +59,7 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
 def map_latent(
     latent: Callable[[FloatArray], Latent],
     n_functions: int,
-    X: FloatArray,
+    X: FloatArray | EncodedTable,
     function: Callable[[Latent], A],
     workers: Workers,
 ) -> A:
@@ -66,8 +67,15 @@ def map_latent(
 
     `n_functions` is the number of values per row that both need.
     """
-    parts = workers.map(lambda block: function(latent(X[block])), row_blocks(len(X), n_functions))
-    return cast(A, np.concatenate(list(parts)))
+    return map_rows(lambda rows: function(latent(rows)), n_functions, X, workers)
+
+
+def map_rows(
+    function: Callable[[FloatArray], A], n_values: int, X: FloatArray | EncodedTable, workers: Workers
+) -> A:
+    """Apply a function to all rows, in blocks on all cores; it needs so many values per row."""
+    blocks = row_blocks(len(X), max(n_values, X.shape[1]))
+    return cast(A, np.concatenate(list(workers.map(lambda block: function(X[block]), blocks))))
 
 
 class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -109,10 +117,10 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like, data frame of shape (n_samples, n_features), or source
-            An array of numbers, on any scale, or a data frame (pandas, polars, pyarrow, modin), which may
-            have categorical columns and missing cells. Or a table that is read block by block, with its
-            labels and weights, see `isbor.sources.open_table`.
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), or source
+            An array or a sparse matrix of numbers, on any scale, or a data frame (pandas, polars, pyarrow,
+            modin), which may have categorical columns and missing cells. Or a table that is read block by
+            block, with its labels and weights, see `isbor.sources.open_table`.
         y : array-like of shape (n_samples,)
             Ordered labels: integers, booleans, an ordered categorical, or strings together with `classes`.
             None if X is a source.
@@ -269,13 +277,18 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "indicator"
+        tags.input_tags.sparse = True
         return tags
 
     def _map_rows(self, X: ArrayLike, function: Callable[[Latent], A]) -> A:
         check_is_fitted(self)
-        return self._map_encoded(self._encoding(type(self).__name__, X), function)
+        return self._map_encoded(self._rows(X), function)
 
-    def _map_encoded(self, rows: FloatArray, function: Callable[[Latent], A]) -> A:
+    def _rows(self, X: object) -> FloatArray | EncodedTable:
+        """Return the encoded rows of a table that has the features of the training table."""
+        return self._encoding.rows(type(self).__name__, X)
+
+    def _map_encoded(self, rows: FloatArray | EncodedTable, function: Callable[[Latent], A]) -> A:
         n_columns = 10 * len(self.classes_)  # results and temporary arrays have one column per class
         with Workers(self.n_jobs) as workers:
             return map_latent(self._latent, self._model.n_functions + n_columns, rows, function, workers)

@@ -346,7 +346,7 @@ class ISBOR(StreamClassifier):
         Parallel lines: the thresholds of this model are the same for all rows.
         """
         check_is_fitted(self)
-        rows, levels = self._encoding(type(self).__name__, X), rank_labels(y, self.classes_)
+        rows, levels = self._rows(X), rank_labels(y, self.classes_)
         if len(rows) != len(levels) or len(rows) < 2:
             raise ValueError(
                 f"X has {len(rows)} rows and y has {len(levels)} labels; two rows or more are needed, with "
@@ -356,7 +356,7 @@ class ISBOR(StreamClassifier):
         places = np.arange(len(self._thresholds)) if places is None else places
         blocks = [
             (self._model.latent(rows[block]), levels[block])
-            for block in row_blocks(len(rows), self._model.n_functions)
+            for block in row_blocks(len(rows), max(self._model.n_functions, rows.shape[1]))
         ]
         return parallel_lines(blocks, self._thresholds, places, self.classes_)
 

@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from isbor._core.parallel import Workers, row_blocks
+from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.ranges import Ranges
 from isbor.data.training_set import TrainingSet
-from isbor.estimators.base import OrdinalClassifier, map_latent
+from isbor.estimators.base import OrdinalClassifier, map_latent, map_rows
 from isbor.gp.reference import ReferenceProcess, fit_reference
 from isbor.model.latent import Drift, GaussianModel, Latent, LatentModel
 from isbor.prediction.band_check import BandCheck, Simulated
@@ -117,7 +117,8 @@ class LatentClassifier(OrdinalClassifier):
         excess : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self._ranges.excess(self._encoding(type(self).__name__, X))
+        with Workers(self.n_jobs) as workers:
+            return map_rows(self._ranges.excess, 1, self._rows(X), workers)
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict class probabilities.
@@ -309,12 +310,9 @@ class LatentClassifier(OrdinalClassifier):
     ) -> FloatArray:
         """Apply a function of the latent score and the encoded rows to all rows, in blocks on all cores."""
         check_is_fitted(self)
-        rows = self._encoding(type(self).__name__, X)
+        n_values = self._model.n_functions + _VALUES_OF_BANDS * len(self.classes_)
         with Workers(self.n_jobs) as workers:
-            n_values = self._model.n_functions + _VALUES_OF_BANDS * len(self.classes_)
-            blocks = row_blocks(len(rows), n_values)
-            parts = workers.map(lambda block: function(self._latent(rows[block]), rows[block]), blocks)
-            return np.concatenate(list(parts))
+            return map_rows(lambda rows: function(self._latent(rows), rows), n_values, self._rows(X), workers)
 
 
 def _check_coverage(coverage: float) -> None:

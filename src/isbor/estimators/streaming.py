@@ -11,7 +11,7 @@ succession: the class that occurred, but for lapses (`isbor.prediction.probabili
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
@@ -25,6 +25,7 @@ from isbor._core.trace import Callback, StopReason
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.blocks import is_source
 from isbor.data.labels import OrderedLabels, encode_labels, rank_labels
+from isbor.data.numbers import NumberTable, rows_at_once
 from isbor.data.ranges import Ranges
 from isbor.data.reservoir import Reservoir
 from isbor.data.sampled import Kept, sampled_training
@@ -49,7 +50,7 @@ __all__ = ["StreamClassifier"]
 
 _CAPACITY = 20_000  # rows kept of a stream
 _CELLS = 4_000_000  # of these rows, at most; but of any table, a tenth of the rows
-_BLOCK = 50_000  # rows of a fit that are offered to the sample at once
+_BLOCK = 50_000  # rows of a fit that are offered to the sample at once, at most
 _MOST_AT_ONCE = 1.5  # rows that are learned, times the capacity; of larger batches, a sample is learned
 _GROWTH = 1.3  # factor of the total weight after which all attributes are computed again
 
@@ -226,11 +227,33 @@ class StreamClassifier(SparseClassifier):
         classes: LabelArray,
     ) -> _Batch:
         """Check and read a batch; `schema` is what earlier batches said of the features."""
+        codes, weight = self._labels_and_weights(X, y, sample_weight, classes)
+        return _Batch(*self._cells(X, schema), codes, weight)
+
+    def _labels_and_weights(
+        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None, classes: LabelArray
+    ) -> tuple[IntArray, FloatArray]:
         labels = OrderedLabels(classes, rank_labels(y, classes))
-        owner = type(self).__name__
         class_weight: ClassWeight = None if self.class_weight == "balanced" else self.class_weight
-        grown, cells = Schema.of(owner, X, self.missing) if schema is None else schema.read(owner, X)
-        return _Batch(grown, cells, labels.codes, checked_weights(X, labels, sample_weight, class_weight))
+        return labels.codes, checked_weights(X, labels, sample_weight, class_weight)
+
+    def _cells(self, X: object, schema: Schema | None) -> tuple[Schema, FloatArray]:
+        owner = type(self).__name__
+        return Schema.of(owner, X, self.missing) if schema is None else schema.read(owner, X)
+
+    def _read_in_parts(
+        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None, classes: LabelArray
+    ) -> Iterator[_Batch]:
+        """Read a table of numbers part by part; others as a whole."""
+        table = NumberTable.of(X)
+        if table is None:
+            yield from _in_parts(self._read(X, y, sample_weight, None, classes))
+            return
+        codes, weight = self._labels_and_weights(X, y, sample_weight, classes)
+        schema: Schema | None = None
+        for rows in _slices(*table.shape):
+            schema, cells = self._cells(table[rows], schema)
+            yield _Batch(schema, cells, codes[rows], weight[rows])
 
     def _thinned(self, kept: Kept, workers: Workers, *, known: bool, whole: bool) -> Kept:
         """Return what is kept after the rows that came are learned.
@@ -323,14 +346,14 @@ class StreamClassifier(SparseClassifier):
         if self._stream_conflict() is not None:
             return
         if is_source(X):
-            batch = _sample_of_source(training)
+            batches = _in_parts(_sample_of_source(training))
         else:
-            batch = self._read(X, cast(ArrayLike, y), sample_weight, None, training.classes)
-        kept = _nothing_kept(batch, training.classes, training.seed)
-        for start in range(0, len(batch.codes), _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            part = _Batch(batch.schema, batch.cells[rows], batch.codes[rows], batch.weight[rows])
-            kept = self._thinned(_with_batch(kept, part, None), workers, known=True, whole=False)
+            batches = self._read_in_parts(X, cast(ArrayLike, y), sample_weight, training.classes)
+        kept: Kept | None = None
+        for batch in batches:
+            kept = _nothing_kept(batch, training.classes, training.seed) if kept is None else kept
+            kept = self._thinned(_with_batch(kept, batch, None), workers, known=True, whole=False)
+        assert kept is not None
         self._stream = Streamed.after_fit(kept.compacted(), training, self._model)
         for name in ("_renewed_at", "_renewed_for"):
             vars(self).pop(name, None)
@@ -342,6 +365,17 @@ def _sample_of_source(training: TrainingSet) -> _Batch:
     cells = encoding.decoded(training.encoded(slice(None)))
     weight = rows.weight * (training.total_weight / rows.total_weight)
     return _Batch(Schema.of_encoding(encoding), cells, training.observed[rows.y], weight)
+
+
+def _in_parts(batch: _Batch) -> Iterator[_Batch]:
+    for rows in _slices(*batch.cells.shape):
+        yield _Batch(batch.schema, batch.cells[rows], batch.codes[rows], batch.weight[rows])
+
+
+def _slices(n_rows: int, n_columns: int) -> list[slice]:
+    """Return the rows of a fit that are offered to the sample at once."""
+    size = min(_BLOCK, rows_at_once(n_columns))
+    return [slice(first, first + size) for first in range(0, n_rows, size)]
 
 
 def _nothing_kept(batch: _Batch, classes: LabelArray, seed: int) -> Kept:

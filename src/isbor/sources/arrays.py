@@ -1,14 +1,17 @@
-"""Arrays in memory or in a memory map, sliced where they are."""
+"""Arrays in memory or in a memory map and sparse matrices, sliced where they are."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from scipy.sparse import issparse
+
 from isbor.data.blocks import Block
+from isbor.data.numbers import as_csr, rows_at_once
 from isbor.sources.errors import SourceError, rows_text
 from isbor.sources.passes import number_of_rows
 
-__all__ = ["ArraySlices", "open_arrays", "slice_block"]
+__all__ = ["ArraySlices", "open_arrays", "slice_block", "sliceable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class ArraySlices:
 
 def open_arrays(X: object, y: object, weight: object, block_rows: int) -> ArraySlices:
     """Check that arrays have the same number of rows."""
+    X, block_rows = sliceable(X, block_rows)
     total = number_of_rows(X)
     for name, part in (("y", y), ("weight", weight)):
         if part is not None and number_of_rows(part) != total:
@@ -39,6 +43,17 @@ def open_arrays(X: object, y: object, weight: object, block_rows: int) -> ArrayS
                 "Check how they were made."
             )
     return ArraySlices(X, y, weight, block_rows)
+
+
+def sliceable(X: Any, block_rows: int) -> tuple[Any, int]:
+    """Return X such that its rows can be sliced, and the most rows of a block.
+
+    Blocks of a sparse matrix are so small that they fit in memory with their zeros.
+    """
+    if not issparse(X):
+        return X, block_rows
+    X = as_csr(X)
+    return X, min(block_rows, rows_at_once(X.shape[1]))
 
 
 def slice_block(X: Any, y: Any, weight: Any, start: int, stop: int, first: int, where: str) -> Block:

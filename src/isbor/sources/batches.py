@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from isbor.data.blocks import Block
-from isbor.sources.arrays import slice_block
+from isbor.sources.arrays import slice_block, sliceable
 from isbor.sources.errors import SourceError, rows_text
 from isbor.sources.passes import number_of_rows
 
@@ -41,8 +41,9 @@ class CalledBatches:
             where = f"batch {number}, {rows_text(first, n_rows)}"
             n_columns = found if n_columns is None else n_columns
             _check(X, y, weight, where, found, n_columns)
-            for start in range(0, n_rows, self._block_rows):
-                stop = min(start + self._block_rows, n_rows)
+            X, block_rows = sliceable(X, self._block_rows)
+            for start in range(0, n_rows, block_rows):
+                stop = min(start + block_rows, n_rows)
                 where = f"batch {number}, {rows_text(first + start, stop - start)}"
                 yield slice_block(X, y, weight, start, stop, first + start, where)
             first += n_rows

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from narwhals.dependencies import is_into_dataframe
+from scipy.sparse import issparse
 
 from isbor.data.blocks import Source
 from isbor.data.frames import data_frame
@@ -59,7 +60,8 @@ def open_table(
           can be read again (``__arrow_c_stream__``). It is run anew for each pass, and must then give the
           same rows in the same order: sort it after a join or a group by. While a DuckDB relation is read,
           its connection is in use; ``connection.cursor()`` makes another one;
-        - a tuple (X, y) or (X, y, weight) of arrays or memory maps, sliced without a copy; y may be None;
+        - a tuple (X, y) or (X, y, weight) of arrays or memory maps, sliced without a copy; y may be None, X
+          a sparse matrix;
         - a function without arguments that returns an iterator of such tuples. It is called anew for each
           pass, and must then give the same batches;
         - a Dask data frame, or a tuple of Dask arrays. Its rows are summarised where they are, on the cluster
@@ -118,7 +120,7 @@ def open_table(
         assert frame is not None
         source = open_frame(frame, assign, block_rows)
         return RereadTable(source.blocks, "data frame", "Let nothing change it.", compare_rows=False)
-    is_array = isinstance(data, np.ndarray) or _is_dask_array(data)
+    is_array = isinstance(data, np.ndarray) or issparse(data) or _is_dask_array(data)
     if is_array or isinstance(data, tuple) or callable(data):
         _refuse_names(data, target=target, weight=weight, ignore=ignore, columns=columns)
     if is_array:

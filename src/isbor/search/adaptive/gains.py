@@ -36,6 +36,9 @@ __all__ = ["Directions", "Gains", "best_candidates"]
 
 # Multiplications in a matrix product up to which OpenBLAS uses the matrices as they are: twice as fast.
 _SMALL_PRODUCT = 1_000_000
+# Columns that are converted to double precision at once.
+_FEWEST_COLUMNS = 256
+_TILE_CELLS = 16_000_000  # 128 MB
 
 
 def best_candidates(
@@ -66,13 +69,27 @@ class Directions:
 
     @classmethod
     def of(cls, gains: "Gains") -> "Directions":
-        """Compute Q and S of the columns."""
+        """Compute Q and S of the columns, in tiles: in double precision, a copy of all would be large."""
         fitted = gains.fitted
-        columns = fitted.columns.reshape(len(fitted.columns), -1).astype(np.float64)
-        columns -= (columns @ fitted.share.ravel())[:, None]
-        explained = columns @ fitted.explained.reshape(columns.shape[1], -1)
-        sparsity = (columns * fitted.curvature.ravel()) @ columns.T - explained @ explained.T
-        return cls(columns @ fitted.delta.ravel(), sparsity)
+        single = fitted.columns.reshape(len(fitted.columns), -1)
+        d, n = single.shape
+        size = max(_FEWEST_COLUMNS, _TILE_CELLS // n)
+        tiles = [slice(first, first + size) for first in range(0, d, size)]
+
+        def centred(tile: slice) -> FloatArray:
+            columns = single[tile].astype(np.float64)
+            columns -= (columns @ fitted.share.ravel())[:, None]
+            return columns
+
+        explained = np.concatenate([centred(tile) @ fitted.explained.reshape(n, -1) for tile in tiles])
+        quality, sparsity = np.empty(d), np.empty((d, d))
+        for one in tiles:
+            columns = centred(one)
+            quality[one] = columns @ fitted.delta.ravel()
+            columns *= fitted.curvature.ravel()
+            for other in tiles:
+                sparsity[one, other] = columns @ centred(other).T - explained[one] @ explained[other].T
+        return cls(quality, sparsity)
 
 
 @dataclass(frozen=True, slots=True)
