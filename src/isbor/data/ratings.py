@@ -82,9 +82,9 @@ def _cells(ratings: object) -> LabelArray:
         for j, name in enumerate(frame.columns):
             cells[:, j] = frame[name].to_list()
         return cells
-    if np.ma.isMaskedArray(ratings):
-        ratings = np.ma.filled(ratings.astype(object), None)
-    cells = np.asarray(ratings, dtype=object)
+    cells = np.array(ratings, dtype=object)
+    if isinstance(ratings, np.ma.MaskedArray):
+        cells[np.ma.getmaskarray(ratings)] = None
     if cells.ndim != 2:
         raise ValueError(
             f"ratings has {cells.ndim} dimension(s); 2 are needed, a row for each item and a column for each "

@@ -12,7 +12,7 @@ constant noise, every rule by which labels do not fall with the score is one of 
 for a score that is monotone in this sense, such as the mean absolute error averaged over classes.
 
 A score of a whole table, such as kappa, is no mean over rows, and not smooth. It is maximised one cut-off at
-a time over a grid that is even in the log odds, until no change of a single cut-off raises it. Equal scores
+a time over a grid of log odds, until no change of a single cut-off raises it. Equal scores
 go to the value nearest to the present one.
 """
 
@@ -25,7 +25,8 @@ from isbor._core.types import FloatArray, IntArray
 
 __all__ = ["best_cutoffs", "labels_by_cutoffs"]
 
-_GRID = np.append(expit(np.arange(-6.0, 6.5, 0.5)), 1.0)  # with ½; the last calls a class never
+_LOG_ODDS = np.concatenate([[-6.0, -5.0, -4.0], np.arange(-3.0, 3.5, 0.5), [4.0, 5.0, 6.0]])
+_GRID = np.append(expit(_LOG_ODDS), 1.0)  # with ½; the last calls a class never
 _MOST_ROUNDS = 20  # four suffice, as a rule
 
 
@@ -36,16 +37,24 @@ def labels_by_cutoffs(proba: FloatArray, cutoffs: FloatArray) -> IntArray:
 
 def best_cutoffs(proba: FloatArray, score: Callable[[IntArray], float]) -> FloatArray:
     """Return cut-offs that maximise a score of the labels as far as changes of single ones do."""
-    at_least = _at_least(proba)
-    position = np.full(at_least.shape[1], int(np.searchsorted(_GRID, 0.5)))
-    best = score(_levels(at_least, _GRID[position]))
+    at_least, known = _at_least(proba), dict[bytes, float]()
+
+    def value_of(position: IntArray) -> float:
+        levels = _levels(at_least, _GRID[position])
+        key = levels.tobytes()
+        if key not in known:
+            known[key] = score(levels)
+        return known[key]
+
+    position = np.full(at_least.shape[1], int(np.searchsorted(_GRID, 0.5)), dtype=np.intp)
+    best = value_of(position)
     for _ in range(_MOST_ROUNDS):
         before = best
         for k in range(len(position)):
             for candidate in np.argsort(np.abs(np.arange(len(_GRID)) - position[k]), kind="stable"):
                 trial = position.copy()
                 trial[k] = candidate
-                value = score(_levels(at_least, _GRID[trial]))
+                value = value_of(trial)
                 if value > best:
                     position, best = trial, value
         if best == before:

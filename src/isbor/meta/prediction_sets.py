@@ -175,7 +175,9 @@ class PredictionSetClassifier(ClassifierMixin, BaseEstimator):
         if self.method == "cross":
             return random_folds(len(table), self.cv, random)
         if len(table) < 2:
-            raise ValueError(f"There is {len(table)} row (n_samples = 1); at least 2 are needed. Pass more.")
+            raise ValueError(
+                "There is one row (n_samples=1); at least 2 are needed: some train, some calibrate."
+            )
         order = random.permutation(len(table))
         n_held_out = min(max(round(self.held_out * len(table)), 1), len(table) - 1)
         return [(np.sort(order[n_held_out:]), np.sort(order[:n_held_out]))]
@@ -228,7 +230,8 @@ class PredictionSetClassifier(ClassifierMixin, BaseEstimator):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self.classes_[median_levels(self.predict_proba(X))]
+        proba = self.predict_proba(X)
+        return self.classes_[median_levels(proba)]
 
     def _probas(self, X: ArrayLike) -> list[FloatArray]:
         check_is_fitted(self)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, _safe_indexing, check_consistent_length, get_tags
+from sklearn.utils import Tags, _safe_indexing, check_consistent_length, get_tags, indexable
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.folds import fold_numbers
@@ -58,7 +58,7 @@ class LabelledTable:
         labels = encode_labels(y, _classes_of(estimator) if classes is None else classes)
         check_consistent_length(X, labels.codes)
         weight = None if sample_weight is None else check_sample_weight(sample_weight, len(labels.codes))
-        return cls(X, labels, weight)
+        return cls(indexable(X)[0], labels, weight)
 
     def __len__(self) -> int:
         return len(self.labels.codes)
@@ -81,6 +81,8 @@ class LabelledTable:
 
     def proba(self, model: Any, rows: IntArray) -> FloatArray:
         """Return class probabilities of some rows, with columns in order."""
+        if not len(rows):
+            return np.empty((0, len(self.labels.classes)))
         return ordered_proba(model, _safe_indexing(self.X, rows), self.labels.classes)
 
     def cross_fitted(self, estimator: Any, folds: Folds) -> FloatArray:
@@ -138,7 +140,9 @@ def tags_of_inside(tags: Tags, estimator: Any) -> Tags:
 
 def _number(n_rows: int, cv: int) -> int:
     if n_rows < cv:
-        raise ValueError(f"There are {n_rows} row(s) for cv={cv} folds; at least {cv} are needed. Lower cv.")
+        raise ValueError(
+            f"cv is {cv}, more than the rows (n_samples={n_rows}). Lower cv to at most their number."
+        )
     return cv
 
 

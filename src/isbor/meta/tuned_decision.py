@@ -81,9 +81,9 @@ class TunedDecisionClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Rules are compared on held-out rows. The median is used unless the score of another rule is greater by more
-    than a standard error; then the one with the greatest score. If you know what each error costs, use `predict`
-    with these costs instead of this object.
+    Rules are compared on held-out rows. The median is used unless the score of another rule is greater by
+    more than a standard error; then the one with the greatest score. If you know what each error costs, use
+    `predict` with these costs instead of this object.
 
     Weights go to the estimator and to the scorer. `isbor.meta.cutoffs` has the mathematics.
 
@@ -225,8 +225,7 @@ def _scores(scorer: Any, table: LabelledTable) -> Score:
     """Return a function that scores codes of rows of the table."""
     codes, classes = table.labels.codes, table.labels.classes
     if isinstance(scorer, OrdinalScorer):
-        # It scores ranks, and reads those of integers much faster than those of strings.
-        scorer, classes = replace(scorer, labels=None), np.arange(len(classes))
+        return partial(_score_of_counts, replace(scorer, labels=None), table)
 
     def score(predicted: IntArray, rows: IntArray) -> float:
         weights = {} if table.weight is None else {"sample_weight": table.weight[rows]}
@@ -234,6 +233,18 @@ def _scores(scorer: Any, table: LabelledTable) -> Score:
         return float(scorer(_Predicted(classes, predicted), X, classes[codes[rows]], **weights))
 
     return score
+
+
+def _score_of_counts(
+    scorer: OrdinalScorer, table: LabelledTable, predicted: IntArray, rows: IntArray
+) -> float:
+    """Return a score of isbor: it depends on how often each pair of labels occurs, whatever the rows."""
+    n_levels = len(table.labels.classes)
+    pairs = table.labels.codes[rows] * n_levels + predicted
+    weight = None if table.weight is None else table.weight[rows]
+    counts = np.bincount(pairs, weights=weight, minlength=n_levels**2)
+    true, label = np.divmod(np.arange(n_levels**2), n_levels)
+    return scorer(_Predicted(np.arange(n_levels), label), np.zeros((n_levels**2, 1)), true, counts)
 
 
 def _chosen(labels: dict[str, IntArray], scores: dict[str, float], folds: Folds, score: Score) -> str:
