@@ -154,6 +154,9 @@ def test_prefit_is_split_with_your_own_rows(grades):
     assert_array_equal(frozen.predict_set(X), model.predict_set(X))
     with pytest.raises(NotFittedError):
         clone(model).fit(X, y)
+    of_strings = OrderedProbit(n_jobs=1, classes=GRADES).fit(X[:300], np.array(GRADES)[y[:300]])
+    frozen = PredictionSetClassifier(FrozenEstimator(of_strings), method="prefit")
+    assert frozen.fit(X[300:], np.array(GRADES)[y[300:]]).classes_.tolist() == GRADES
     # The calibration rows may lack a class that the classifier knows.
     some = y[300:] != 2
     lacking = PredictionSetClassifier(inside, method="prefit").fit(X[300:][some], y[300:][some])

@@ -14,6 +14,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, _safe_indexing, check_consistent_length, get_tags, indexable
@@ -172,6 +173,9 @@ def _class_parameters(estimator: Any) -> dict[str, Any]:
 
 
 def _classes_of(estimator: Any) -> Any:
+    """Return the order that an estimator or one inside it has; None without any."""
+    if isinstance(estimator, FrozenEstimator):  # it hides the parameters
+        return _classes_of(estimator.estimator)
     return next((value for value in _class_parameters(estimator).values() if value is not None), None)
 
 
