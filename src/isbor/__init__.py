@@ -19,14 +19,17 @@ __all__ = [
     "Step",
     "StopReason",
     "datasets",
+    "from_ratings",
+    "meta",
     "metrics",
     "sources",
 ]
 
 if TYPE_CHECKING:
-    from isbor import datasets, metrics, sources
+    from isbor import datasets, meta, metrics, sources
     from isbor._core.trace import Step, StopReason
     from isbor.data.label_encoder import OrderedLabelEncoder
+    from isbor.data.ratings import from_ratings
     from isbor.estimators import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR
 else:
     # Hidden from type checkers, which would take every name for one of the package.
@@ -36,12 +39,13 @@ else:
 
         if name not in __all__:
             raise AttributeError(f"module 'isbor' has no attribute {name!r}")
-        if name in ("datasets", "metrics", "sources"):
+        if name in ("datasets", "meta", "metrics", "sources"):
             return import_module(f"isbor.{name}")  # which also makes it an attribute
         homes = {
             "OrderedLabelEncoder": "isbor.data.label_encoder",
             "Step": "isbor._core.trace",
             "StopReason": "isbor._core.trace",
+            "from_ratings": "isbor.data.ratings",
         }
         value = globals()[name] = getattr(import_module(homes.get(name, "isbor.estimators")), name)
         return value

@@ -33,6 +33,7 @@ from isbor._core.warnings import warn_user
 __all__ = [
     "OrderedLabels",
     "encode_labels",
+    "is_missing",
     "is_quantity",
     "levels_of_weight",
     "observed_levels",
@@ -248,7 +249,7 @@ def _one_kind(values: LabelArray, name: str) -> LabelArray:
     items = values.tolist()
     types = sorted(set(map(type, items)), key=lambda t: t.__name__)
     if not all(issubclass(t, int | str) for t in types):  # those cannot be missing, and are the common case
-        _refuse_missing(np.fromiter(map(_is_missing, items), bool, len(items)), name)
+        _refuse_missing(np.fromiter(map(is_missing, items), bool, len(items)), name)
     kinds = {_kind_of_type(t) for t in types}
     if len(kinds) > 1:
         examples = {t.__name__: next(item for item in items if type(item) is t) for t in types}
@@ -280,7 +281,8 @@ def _kind_of_type(t: type) -> _Kind:
     return "strings" if issubclass(t, str) else "objects"
 
 
-def _is_missing(label: object) -> bool:
+def is_missing(label: object) -> bool:
+    """Whether a label is None, NaN, or the missing value of pandas."""
     # pandas.NA and pandas.NaT by name, since pandas need not be installed.
     return (
         label is None

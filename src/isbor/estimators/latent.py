@@ -14,6 +14,7 @@ from isbor._core.types import FloatArray, IntArray
 from isbor.data.ranges import Ranges
 from isbor.data.training_set import TrainingSet
 from isbor.estimators.base import OrdinalClassifier, map_latent, map_rows
+from isbor.estimators.parameters import check_coverage
 from isbor.gp.reference import ReferenceProcess, fit_reference
 from isbor.model.latent import Drift, GaussianModel, Latent, LatentModel
 from isbor.prediction.band_check import BandCheck, Simulated
@@ -166,7 +167,7 @@ class LatentClassifier(OrdinalClassifier):
         nothing. Bands add up the uncertainty of that process, the disagreement between the models of an
         average, and, as far as the evidence supports the process, its distance from the model.
         """
-        _check_coverage(coverage)
+        check_coverage(coverage)
         self._check_reference()
 
         def bands(latent: Latent, rows: FloatArray) -> FloatArray:
@@ -211,7 +212,7 @@ class LatentClassifier(OrdinalClassifier):
         >>> 0.5 < report.covered <= 1.0
         True
         """
-        _check_coverage(coverage)
+        check_coverage(coverage)
         if n_simulations < 1:
             raise ValueError(f"n_simulations is {n_simulations}; at least 1 is needed, for example 4.")
         truth, std = self.predict_proba(X), self.latent(X, return_std=True)[1]
@@ -313,12 +314,6 @@ class LatentClassifier(OrdinalClassifier):
         n_values = self._model.n_functions + _VALUES_OF_BANDS * len(self.classes_)
         with Workers(self.n_jobs) as workers:
             return map_rows(lambda rows: function(self._latent(rows), rows), n_values, self._rows(X), workers)
-
-
-def _check_coverage(coverage: float) -> None:
-    """Raise ValueError unless it is between 0 and 1."""
-    if not 0 < coverage < 1:
-        raise ValueError(f"coverage is {coverage}; a number between 0 and 1 is needed, for example 0.9.")
 
 
 def _drawn_labels(probabilities: FloatArray, random: np.random.Generator) -> IntArray:

@@ -22,6 +22,7 @@ __all__ = [
     "RANDOM_STATE",
     "Allowed",
     "ParameterError",
+    "check_coverage",
     "check_parameters",
     "choice",
     "integer",
@@ -56,24 +57,25 @@ def choice(*options: str) -> Allowed:
     return Allowed(tuple(map(repr, options)), lambda value: isinstance(value, str) and value in options)
 
 
-def number(*, above: float = -inf, at_least: float = -inf) -> Allowed:
+def number(*, above: float = -inf, at_least: float = -inf, below: float = inf) -> Allowed:
     """Allow finite numbers, but not booleans."""
-    return _numbers(Real, "a finite number", above, at_least)
+    return _numbers(Real, "a finite number", above, at_least, below)
 
 
 def integer(*, at_least: float = -inf) -> Allowed:
     """Allow integers, but not booleans."""
-    return _numbers(Integral, "an integer", -inf, at_least)
+    return _numbers(Integral, "an integer", -inf, at_least, inf)
 
 
-def _numbers(number_type: type[Any], noun: str, above: float, at_least: float) -> Allowed:
+def _numbers(number_type: type[Any], noun: str, above: float, at_least: float, below: float) -> Allowed:
     bounds = f" above {above}" * (above > -inf) + f" of at least {at_least}" * (at_least > -inf)
+    bounds += " and" * (bounds != "" and below < inf) + f" below {below}" * (below < inf)
     return Allowed(
         (noun + bounds,),
         lambda value: (
             isinstance(value, number_type)
             and not isinstance(value, bool)
-            and above < value < inf  # false for NaN
+            and above < value < below  # false for NaN
             and at_least <= value
         ),
     )
@@ -105,3 +107,9 @@ def check_parameters(estimator: BaseEstimator, allowed: Mapping[str, Allowed]) -
     ]
     if faults:
         raise ParameterError(f"{type(estimator).__name__} has {'; '.join(faults)}.")
+
+
+def check_coverage(coverage: float) -> None:
+    """Raise ValueError unless it is between 0 and 1."""
+    if not 0 < coverage < 1:
+        raise ValueError(f"coverage is {coverage}; a number between 0 and 1 is needed, for example 0.9.")

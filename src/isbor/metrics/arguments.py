@@ -12,7 +12,16 @@ from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.labels import encode_labels, ordered_union, rank_labels
 from isbor.data.weights import check_sample_weight
 
-__all__ = ["Order", "Ranked", "check_forecast", "ranks", "read_forecast", "read_labels", "union_order"]
+__all__ = [
+    "Order",
+    "Ranked",
+    "check_forecast",
+    "ranks",
+    "read_forecast",
+    "read_labels",
+    "spread_columns",
+    "union_order",
+]
 
 Order: TypeAlias = Sequence[Any] | LabelArray
 
@@ -100,6 +109,13 @@ def ranks(y: object, order: Order, name: str) -> IntArray:
     """Return the ranks of labels in an order; errors name the argument."""
     with _argument(name):
         return rank_labels(y, order)
+
+
+def spread_columns(proba: FloatArray, classes: Order, order: Order) -> FloatArray:
+    """Return the columns of the estimator's `classes` at their positions in `order`, with zeros elsewhere."""
+    spread = np.zeros((len(proba), len(order)))
+    spread[:, ranks(classes, order, "the estimator's classes_")] = proba
+    return spread
 
 
 @contextmanager

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isbor._core.types import FloatArray, LabelArray
+from isbor._core.types import LabelArray
 from isbor.data.labels import encode_labels, ordered_union
-from isbor.metrics.arguments import Order, ranks, union_order
+from isbor.metrics.arguments import Order, spread_columns, union_order
 from isbor.metrics.measures import (
     accuracy,
     average_mae,
@@ -69,7 +69,7 @@ class OrdinalScorer:
         order = _scoring_order(classes, y) if self.labels is None else np.array(self.labels)
         response = getattr(estimator, entry.response)(X)
         if entry.response == "predict_proba":
-            response = _spread(np.asarray(response, dtype=np.float64), classes, order)
+            response = spread_columns(np.asarray(response, dtype=np.float64), classes, order)
         return entry.sign * entry.metric(y, response, labels=order, sample_weight=sample_weight)
 
     @property
@@ -153,10 +153,3 @@ def _scoring_order(classes: LabelArray, y: object) -> LabelArray:
         except ValueError:  # plain strings, or an order that lacks a class of the estimator
             pass
     return union_order(classes, y)
-
-
-def _spread(proba: FloatArray, classes: LabelArray, order: LabelArray) -> FloatArray:
-    """Return the columns of `classes` at their positions in `order`, with zeros elsewhere."""
-    spread = np.zeros((len(proba), len(order)))
-    spread[:, ranks(classes, order, "the estimator's classes_")] = proba
-    return spread

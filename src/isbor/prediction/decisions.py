@@ -14,7 +14,7 @@ from isbor._core.types import FloatArray, IntArray
 from isbor.model.latent import Latent
 from isbor.prediction.probabilities import class_probabilities, normal_scores
 
-__all__ = ["Loss", "decide", "margins"]
+__all__ = ["Loss", "decide", "least_expected_loss", "margins"]
 
 Loss: TypeAlias = Literal["absolute", "zero_one", "quadratic"] | ArrayLike
 
@@ -25,9 +25,15 @@ def decide(latent: Latent, thresholds: FloatArray, loss: Loss) -> IntArray:
         # b_{k-1} < f ≤ b_k: the number of thresholds strictly below.
         below: IntArray = np.count_nonzero(normal_scores(latent, thresholds)[:, 1:-1] < 0.0, axis=1)
         return below
-    levels = np.arange(len(thresholds) + 1)
+    return least_expected_loss(class_probabilities(latent, thresholds), loss)
+
+
+def least_expected_loss(proba: FloatArray, loss: Loss) -> IntArray:
+    """Return the level with the smallest expected loss under class probabilities, (n, r) → (n,)."""
+    levels = np.arange(proba.shape[1])
     if isinstance(loss, str):
-        costs = {"zero_one": levels[:, None] != levels, "quadratic": (levels[:, None] - levels) ** 2}
+        distance = np.abs(levels[:, None] - levels)
+        costs = {"absolute": distance, "zero_one": distance > 0, "quadratic": distance**2}
         if loss not in costs:
             raise ValueError(
                 f"loss={loss!r} is unknown. Use 'absolute', 'zero_one' or 'quadratic', "
@@ -41,7 +47,7 @@ def decide(latent: Latent, thresholds: FloatArray, loss: Loss) -> IntArray:
                 f"loss is a matrix of shape {cost.shape}; a matrix of finite numbers of shape "
                 f"({len(levels)}, {len(levels)}) is needed: cost[true, predicted], with the classes in order."
             )
-    best: IntArray = np.argmin(class_probabilities(latent, thresholds) @ cost, axis=1)
+    best: IntArray = np.argmin(proba @ cost, axis=1)
     return best
 
 

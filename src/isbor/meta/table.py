@@ -1,0 +1,187 @@
+"""Rows with ordered labels, as classifiers inside a meta-estimator see them.
+
+A classifier inside gets the labels as the user passed them. If their order was given, by ``classes=`` or by
+an ordered categorical, it is passed on to classifiers inside that have a parameter ``classes`` and leave it
+None. scikit-learn's classifiers sort their ``classes_``, and a fold may lack a class: columns of
+``predict_proba`` are put in order, with zeros for classes that the classifier has not seen.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, _safe_indexing, check_consistent_length, get_tags, indexable
+
+from isbor._core.types import FloatArray, IntArray, LabelArray
+from isbor.data.folds import fold_numbers
+from isbor.data.labels import OrderedLabels, encode_labels, ordered_union, rank_labels
+from isbor.data.weights import check_sample_weight
+from isbor.metrics.arguments import spread_columns
+
+__all__ = [
+    "Folds",
+    "LabelledTable",
+    "ordered_proba",
+    "random_folds",
+    "set_features",
+    "stratified_folds",
+    "tags_of_inside",
+]
+
+Folds: TypeAlias = list[tuple[IntArray, IntArray]]  # training rows and held-out rows
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledTable:
+    """Rows, their labels in order, and weights."""
+
+    X: Any
+    labels: OrderedLabels
+    weight: FloatArray | None  # (n,)
+
+    @classmethod
+    def read(
+        cls,
+        estimator: Any,
+        X: object,
+        y: object,
+        classes: Sequence[Any] | LabelArray | None,
+        sample_weight: ArrayLike | None,
+    ) -> Self:
+        """Read labels and weights; the rows are left to the classifier inside."""
+        labels = encode_labels(y, _classes_of(estimator) if classes is None else classes)
+        check_consistent_length(X, labels.codes)
+        weight = None if sample_weight is None else check_sample_weight(sample_weight, len(labels.codes))
+        return cls(indexable(X)[0], labels, weight)
+
+    def __len__(self) -> int:
+        return len(self.labels.codes)
+
+    @property
+    def counted(self) -> IntArray:
+        """Rows of positive weight."""
+        return np.arange(len(self)) if self.weight is None else np.flatnonzero(self.weight)
+
+    def fit(self, estimator: Any, rows: IntArray | None = None) -> Any:
+        """Return a clone of the estimator, fitted to all or some rows."""
+        model = clone(estimator)
+        if self.labels.given_order:
+            unset = [key for key, value in _class_parameters(model).items() if value is None]
+            model.set_params(**dict.fromkeys(unset, self.labels.classes.tolist()))
+        rows = np.arange(len(self)) if rows is None else rows
+        y = self.labels.classes[self.labels.codes[rows]]
+        weights = {} if self.weight is None else {_weight_parameter(model): self.weight[rows]}
+        return model.fit(_safe_indexing(self.X, rows), y, **weights)
+
+    def proba(self, model: Any, rows: IntArray) -> FloatArray:
+        """Return class probabilities of some rows, with columns in order."""
+        if not len(rows):
+            return np.empty((0, len(self.labels.classes)))
+        return ordered_proba(model, _safe_indexing(self.X, rows), self.labels.classes)
+
+    def cross_fitted(self, estimator: Any, folds: Folds) -> FloatArray:
+        """Return the probabilities of each row by a classifier that has not seen it, (n, r)."""
+        proba = np.empty((len(self), len(self.labels.classes)))
+        for training, held_out in folds:
+            proba[held_out] = self.proba(self.fit(estimator, training), held_out)
+        return proba
+
+    def with_classes_of(self, model: Any) -> Self:
+        """Add the classes of a fitted classifier that no row here has."""
+        classes = ordered_union(self.labels.classes, model.classes_)
+        codes = rank_labels(self.labels.classes, classes)[self.labels.codes]
+        return type(self)(self.X, OrderedLabels(classes, codes, self.labels.given_order), self.weight)
+
+
+def ordered_proba(model: Any, X: object, classes: LabelArray) -> FloatArray:
+    """Return the class probabilities of a fitted classifier with columns in the order of `classes`."""
+    return spread_columns(np.asarray(model.predict_proba(X), dtype=np.float64), model.classes_, classes)
+
+
+def random_folds(n_rows: int, cv: Any, random: np.random.RandomState) -> Folds:
+    """Return folds: as given, or `cv` of equal size, drawn at random whatever the labels are."""
+    if not isinstance(cv, Integral):
+        return _given_folds(n_rows, cv)
+    return _folds_of(random.permutation(n_rows) % _number(n_rows, int(cv)))
+
+
+def stratified_folds(codes: IntArray, cv: Any, random: np.random.RandomState) -> Folds:
+    """Return folds: as given, or `cv` drawn at random with about the same class frequencies."""
+    n_rows = len(codes)
+    if not isinstance(cv, Integral):
+        return _given_folds(n_rows, cv)
+    order = random.permutation(n_rows)
+    number = np.empty(n_rows, dtype=np.intp)
+    number[order] = np.maximum(fold_numbers(codes[order], _number(n_rows, int(cv))), 0)
+    return _folds_of(number)
+
+
+def set_features(meta: Any, model: Any) -> None:
+    """Set what scikit-learn's estimators tell of features, as far as the fitted classifier inside does."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(model, name):
+            setattr(meta, name, getattr(model, name))
+        elif name in vars(meta):
+            delattr(meta, name)
+
+
+def tags_of_inside(tags: Tags, estimator: Any) -> Tags:
+    """Return tags with the input that the classifier inside takes."""
+    inside = get_tags(estimator).input_tags
+    tags.input_tags.allow_nan, tags.input_tags.sparse = inside.allow_nan, inside.sparse
+    return tags
+
+
+def _number(n_rows: int, cv: int) -> int:
+    if n_rows < cv:
+        raise ValueError(
+            f"cv is {cv}, more than the rows (n_samples={n_rows}). Lower cv to at most their number."
+        )
+    return cv
+
+
+def _folds_of(number: IntArray) -> Folds:
+    return [(np.flatnonzero(number != k), np.flatnonzero(number == k)) for k in np.unique(number)]
+
+
+def _given_folds(n_rows: int, cv: Any) -> Folds:
+    """Return the folds of a splitter of scikit-learn or an iterable of splits."""
+    splits = check_cv(cv).split(np.zeros((n_rows, 1)))
+    folds = [(np.asarray(training), np.asarray(held_out)) for training, held_out in splits]
+    times = np.bincount(np.concatenate([held_out for _, held_out in folds]), minlength=n_rows)
+    if len(times) != n_rows or np.any(times != 1):
+        raise ValueError(
+            f"cv holds out some of the {n_rows} rows {times.min()} and some {times.max()} times; every row "
+            "must be held out once. Pass a number of folds, a splitter such as KFold, or for groups "
+            "list(GroupKFold(5).split(X, y, groups))."
+        )
+    return folds
+
+
+def _class_parameters(estimator: Any) -> dict[str, Any]:
+    """Return the parameters `classes` of an estimator and of those inside it."""
+    return {
+        key: value for key, value in estimator.get_params().items() if key.rpartition("__")[2] == "classes"
+    }
+
+
+def _classes_of(estimator: Any) -> Any:
+    """Return the order that an estimator or one inside it has; None without any."""
+    if isinstance(estimator, FrozenEstimator):  # it hides the parameters
+        return _classes_of(estimator.estimator)
+    return next((value for value in _class_parameters(estimator).values() if value is not None), None)
+
+
+def _weight_parameter(estimator: Any) -> str:
+    """Return the name under which `fit` takes weights: those of a pipeline go to its last step."""
+    if not isinstance(estimator, Pipeline):
+        return "sample_weight"
+    name, last = estimator.steps[-1]
+    return f"{name}__{_weight_parameter(last)}"
