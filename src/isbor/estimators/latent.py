@@ -13,7 +13,8 @@ from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.ranges import Ranges
 from isbor.data.training_set import TrainingSet
-from isbor.estimators.base import OrdinalClassifier, map_latent
+from isbor.estimators.base import map_latent
+from isbor.estimators.explained import ExplainedClassifier
 from isbor.gp.reference import ReferenceProcess, fit_reference
 from isbor.model.latent import Drift, GaussianModel, Latent, LatentModel
 from isbor.prediction.band_check import BandCheck, Simulated
@@ -59,7 +60,7 @@ _FARTHEST = 100.0  # in widths of the range; far enough
 _VALUES_OF_BANDS = 5 * N_DRAWS  # that the band of a class probability needs at once
 
 
-class LatentClassifier(OrdinalClassifier):
+class LatentClassifier(ExplainedClassifier):
     """Base class of estimators whose latent score is Gaussian."""
 
     _model: GaussianModel
@@ -78,6 +79,7 @@ class LatentClassifier(OrdinalClassifier):
 
         `process` is the reference process, if it is known already.
         """
+        self._keep_background(training)
         rows = training.rows
         rates = np.zeros(len(training.classes))
         rates[training.observed] = training.level_weight / training.total_weight
@@ -273,12 +275,8 @@ class LatentClassifier(OrdinalClassifier):
         -------
         thresholds : ndarray of shape (n_samples, n_classes - 1)
         """
-
-        def of_rows(latent: Latent) -> FloatArray:
-            shape = len(latent.mean), len(self._thresholds)
-            return np.broadcast_to(latent.thresholds(self._thresholds), shape)
-
-        return (self._map_rows(X, of_rows) - self._centre) / self._unit
+        check_is_fitted(self)
+        return self._encoded_thresholds(self._encoding(type(self).__name__, X))
 
     def noise_scale(self, X: ArrayLike) -> FloatArray:
         """Return the standard deviation of the noise at each row, on the scale of the score.
