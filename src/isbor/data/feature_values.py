@@ -1,8 +1,9 @@
 """Values of features in encoded rows, as the user knows them: numbers, categories, missing cells."""
 
 from dataclasses import dataclass
-from numbers import Integral
-from typing import TypeAlias
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class FeatureValues:
         names = self.names
         if isinstance(feature, str) and feature in names:
             return names.index(feature)
-        if isinstance(feature, Integral) and not isinstance(feature, bool) and 0 <= feature < len(names):
+        if isinstance(feature, Integral) and not isinstance(feature, bool) and 0 <= int(feature) < len(names):
             return int(feature)
         raise ValueError(
             f"{argument} is {feature!r}; the model has {len(names)} feature(s), {', '.join(names[:10])}"
@@ -61,6 +62,28 @@ class FeatureValues:
             found = np.flatnonzero(row == 1.0)
             values.append(categories[found[0]] if len(found) else None if none else _UNSEEN)
         return values
+
+    def checked(self, j: int, values: Sequence[object]) -> list[Value]:
+        """Return values that the user gives for feature j; raise ValueError if they are none of its values."""
+        categories, checked = self.encoding.categories[j], list[Value]()
+        for value in values:
+            is_missing = value is None or value != value
+            is_number = isinstance(value, Real) and bool(np.isfinite(float(value)))
+            if is_missing and self.encoding.indicator[j]:
+                checked.append(None)
+            elif categories is None and is_number:
+                checked.append(float(cast(float, value)))
+            elif categories is not None and value in categories:
+                checked.append(categories[list(categories).index(value)])
+            else:
+                needed = "finite numbers are" if categories is None else f"some of {list(categories)} are"
+                raise ValueError(
+                    f"values holds {value!r} for {self.names[j]!r}; {needed} needed"
+                    f"{', or None for missing cells' if self.encoding.indicator[j] else ''}."
+                )
+        if not checked:
+            raise ValueError(f"values is empty; at least one value of {self.names[j]!r} is needed.")
+        return checked
 
     def encoded(self, j: int, values: list[Value]) -> FloatArray:
         """Return the encoded columns of feature j for each of these values, (k, columns)."""

@@ -214,6 +214,4 @@ class GPOR(LatentClassifier):
         self.n_iter_ = fit.n_iter
 
     def _score_sum(self) -> ScoreSum:
-        return score_of_process(
-            self._model, self._encoding.feature, self._source, self._centre, self._unit
-        )
+        return score_of_process(self._model, self._encoding.feature, self._source, self._centre, self._unit)

@@ -16,9 +16,10 @@ from isbor.data.training_set import TrainingSet
 from isbor.estimators.base import map_latent
 from isbor.estimators.explained import ExplainedClassifier
 from isbor.gp.reference import ReferenceProcess, fit_reference
+from isbor.inspection.effects import MeanDraws
 from isbor.model.latent import Drift, GaussianModel, Latent, LatentModel
 from isbor.prediction.band_check import BandCheck, Simulated
-from isbor.prediction.bands import N_DRAWS, Reference, probability_bands, score_std
+from isbor.prediction.bands import N_DRAWS, Reference, probability_bands, probability_draws, score_std
 from isbor.prediction.empty_classes import insert_empty_levels
 from isbor.prediction.probabilities import lapse_after, with_lapses
 
@@ -292,6 +293,25 @@ class LatentClassifier(ExplainedClassifier):
         """
         scale: FloatArray = np.sqrt(self._map_rows(X, lambda latent: latent.noise_variance)) / self._unit
         return scale
+
+    def _mean_draws(self) -> MeanDraws | None:
+        return self._mean_of_draws if hasattr(self, "_reference") else None
+
+    def _mean_of_draws(self, rows: FloatArray, share: FloatArray) -> FloatArray:
+        """Return the mean over encoded rows of draws of class probabilities, (q, r)."""
+
+        def of_block(block: slice) -> FloatArray:
+            latent = self._latent(rows[block])
+            draws = probability_draws(latent, self._thresholds, self._reference, rows[block])
+            mean: FloatArray = np.tensordot(share[block], draws, axes=1)
+            return mean
+
+        with Workers(self.n_jobs) as workers:
+            n_values = self._model.n_functions + _VALUES_OF_BANDS * len(self.classes_)
+            total = sum(workers.map(of_block, row_blocks(len(rows), n_values)))
+        latent = self._model.latent(rows[:1])
+        lapse = latent.parts[0].lapse if latent.parts else latent.lapse
+        return with_lapses(np.asarray(total), lapse)
 
     def _check_reference(self) -> None:
         """Raise ValueError if nothing is known about bands yet, because only one class occurred."""

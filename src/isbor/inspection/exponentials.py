@@ -53,11 +53,12 @@ def as_exponentials(ridge: Ridge, reach: float) -> Exponentials:
                 "rows within the range of the training rows (see out_of_range)."
             )
         frequency = (np.arange(count) + 0.5) * step
-        return Exponentials(-1j * step / np.sinh(0.5 * np.pi * frequency), 1j * frequency)
+        heights = np.asarray(-1j * step / np.sinh(0.5 * np.pi * frequency), np.complex128)
+        return Exponentials(heights, 1j * frequency)
     degree = ridge.degree
     n = _NODES + 4 * degree
     radius = degree / max(reach + abs(ridge.shift), np.finfo(float).tiny)
     angle = 2.0 * np.pi * np.arange(n) / n
-    exponents = radius * np.exp(1j * angle)
+    exponents = np.asarray(radius * np.exp(1j * angle), np.complex128)
     coefficients = factorial(degree) / n * exponents**-degree * np.exp(exponents * ridge.shift)
-    return Exponentials(coefficients, exponents)
+    return Exponentials(np.asarray(coefficients, np.complex128), exponents)

@@ -83,7 +83,7 @@ def _features_used(score: ScoreSum, n_features: int) -> IntArray:
     used = np.zeros((len(score.weights), n_features), np.bool_)
     for column, number in enumerate(score.feature):
         used[:, number] |= score.functions.metric[:, column] != 0.0
-    return used.sum(axis=1)
+    return np.asarray(used.sum(axis=1))
 
 
 def _of_functions(
@@ -138,9 +138,7 @@ def _of_many_features(
     metric, z, is_ramp = functions.metric[m], functions.centres[m], bool(functions.ramp[m])
     used = np.unique(score.feature[metric != 0.0])
     place = np.searchsorted(used, score.feature)
-    terms = [
-        terms_of(metric, z, is_ramp, place, len(used), np.ascontiguousarray(X)) for X in (rows, other)
-    ]
+    terms = [terms_of(metric, z, is_ramp, place, len(used), np.ascontiguousarray(X)) for X in (rows, other)]
     nodes, node_weights = (rule[0] for rule in _rules(np.array([len(used)])))
     values = np.empty((len(rows), len(used)))
     for i, own in enumerate(terms[0]):
