@@ -1,7 +1,7 @@
 """Values of features in encoded rows, as the user knows them: numbers, categories, missing cells."""
 
-from dataclasses import dataclass
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TypeAlias, cast
 
@@ -64,7 +64,7 @@ class FeatureValues:
         return values
 
     def checked(self, j: int, values: Sequence[object]) -> list[Value]:
-        """Return values that the user gives for feature j; raise ValueError if they are none of its values."""
+        """Return values that the user gives for feature j; raise ValueError if it cannot have them."""
         categories, checked = self.encoding.categories[j], list[Value]()
         for value in values:
             is_missing = value is None or value != value

@@ -2,12 +2,12 @@ r"""What would have to change in a row for another class: the nearest row that i
 
 Only values that training rows have are tried: numbers within their range, and known categories. The
 **distance** of a change is the sum, over the features that change, of the share of the training rows between
-the old and the new number (of equal numbers half); a category, or a missing cell that gets a value, counts ½. Rows with fewer changed
+the old and the new number; another category, or a value for a missing cell, counts ½. Rows with fewer changed
 features are preferred, however far they are.
 
 **Search.** First each feature alone takes every value of a grid: quantiles of the rows kept of the training
 rows, or all categories. If none leads to the class, pairs are tried, then triples, of the features that alone
-bring the row nearest to it, on coarser grids. Of the rows found with the fewest features, the nearest is
+bring the row nearest to it, on coarser grids and with the categories that do. Of the rows found with the fewest features, the nearest is
 taken. Its numbers are then moved back towards their old values, one after the other, as far as the prediction
 allows, by bisection; a number that is whole in all training rows stays whole. The prediction of the result is
 computed as `predict` does it. The search is a heuristic: a narrow region between grid points may be missed.
@@ -29,12 +29,13 @@ __all__ = ["MOST_FEATURES", "Change", "Changes", "Margin", "nearest_change"]
 # How far encoded rows are within the class that is wanted, or beyond it: positive if they are predicted so.
 Margin: TypeAlias = Callable[[FloatArray], FloatArray]
 
-# Grid points of a number if one, two, three features change, and features tried.
+# Values of a feature that are tried if one, two, three features change (if one, of a number), and features.
 _GRIDS = (41, 13, 7)
-_FEATURES = (1000, 8, 5)
+_FEATURES = (0, 8, 5)
 _OTHER = 0.5  # distance of another category, or of a value from a missing cell
 MOST_FEATURES = len(_GRIDS)
 _BISECTIONS = 30
+_LEAST = 1e-9  # share of the rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +68,9 @@ class Changes:
 
     def __str__(self) -> str:
         if self.wanted is None:
-            return f"Row {self.row}: {self.before} is the last class in this direction."
+            return f"Row {self.row}: no class is that far from {self.before}."
         if not self.is_found:
-            return (
-                f"Row {self.row}: no change to {self.wanted} was found (from {self.before}), with up to three of "
-                "the allowed features."
-            )
+            return f"Row {self.row}: no change from {self.before} to {self.wanted} was found."
         return f"Row {self.row}: {self.before} → {self.after} if " + ", ".join(map(str, self.changes))
 
     __repr__ = __str__
@@ -90,11 +88,10 @@ class _Scale:
     def of(cls, numbers: FloatArray, share: FloatArray, low: float, high: float) -> "_Scale":
         """Return the scale of rows with these shares; the range may be wider than theirs."""
         distinct, place = np.unique(np.append(numbers, [low, high]), return_inverse=True)
-        of_each = (
-            np.bincount(place[:-2], share, minlength=len(distinct)) + 1e-9
-        )  # of strictly increasing levels
+        # With a little more for each, so that levels increase.
+        of_each = np.bincount(place[:-2], share, minlength=len(distinct)) + _LEAST
         level = np.cumsum(of_each) - 0.5 * of_each
-        level = (level - level[0]) / max(level[-1] - level[0], 1e-9)
+        level = (level - level[0]) / max(level[-1] - level[0], _LEAST)
         return cls(distinct, level, bool((distinct == np.round(distinct)).all()))
 
     def distance(self, one: float, others: FloatArray) -> FloatArray:
@@ -138,11 +135,13 @@ class _Choice:
             options += [number for number in scale.grid(_GRIDS[0]).tolist() if number != own]
         return cls(j, columns, own, scale, options, values.encoded(j, options))
 
-    def coarser(self, size: int) -> "_Choice":
-        """Return it with at most `size` numbers; categories remain."""
-        if self.scale is None or len(self.values) <= size:
+    def coarser(self, size: int, reached: FloatArray) -> "_Choice":
+        """Return it with at most `size` of the values; of categories, with those of the largest margins."""
+        if len(self.values) <= size:
             return self
         kept = np.unique(np.linspace(0, len(self.values) - 1, size).round().astype(np.intp))
+        if self.scale is None:
+            kept = np.argsort(-reached, kind="stable")[:size]
         return replace(self, values=[self.values[place] for place in kept], encoded=self.encoded[kept])
 
     @property
@@ -167,10 +166,12 @@ def nearest_change(
     """
     choices = [_Choice.of(row, j, values, background) for j in allowed]
     choices = [choice for choice in choices if choice.values]
-    reached = np.array([margin(_with(row, [choice], _all_of([choice]))).max() for choice in choices])
-    order = np.argsort(-reached, kind="stable")
+    reached = [margin(_with(row, [choice], _all_of([choice]))) for choice in choices]
+    order = np.argsort([-margins.max() for margins in reached], kind="stable")
     for count in range(1, min(max_features, len(choices)) + 1):
-        few = [choices[k].coarser(_GRIDS[count - 1]) for k in order[: _FEATURES[count - 1]]]
+        few = choices
+        if count > 1:
+            few = [choices[k].coarser(_GRIDS[count - 1], reached[k]) for k in order[: _FEATURES[count - 1]]]
         found = [
             nearest
             for combination in combinations(few, count)

@@ -66,8 +66,8 @@ def shapley_of_functions(
     """Return the sums over functions of their Shapley values, (n, n_features).
 
     `functions` are centres, metric, ramp and weights. `rule`, (m,), is the row of `nodes` and `node_weights`
-    that has the rule for the number of features of each function. Ridges of more than `most_enumerated` features are left out, unless they are
-    linear.
+    that has the rule for the number of features of each function. Ridges of more than `most_enumerated`
+    features are left out, unless they are linear.
     """
     centres, metric, ramp, weights = functions
     total = np.zeros((len(rows), n_features))

@@ -118,7 +118,7 @@ class Effects:
         )
 
     def to_frame(self) -> Any:
-        """Return one line for each value or pair of values, as a data frame; without pandas, a dict of arrays.
+        """Return one line for each value or pair of values, as a data frame; without pandas, a dict.
 
         Columns are the values, score, expected rank, and class probabilities with the ends of their bands.
         """
@@ -240,7 +240,7 @@ def _numbers(values: FeatureValues, j: int, background: Background) -> tuple[Flo
 
 
 def _quantiles(numbers: FloatArray, share: FloatArray, size: int) -> FloatArray:
-    """Return the smallest, the largest and evenly spaced weighted quantiles; of a few numbers, all of them."""
+    """Return the smallest, the largest and weighted quantiles between; of a few numbers, all."""
     distinct, place = np.unique(numbers, return_inverse=True)
     if len(distinct) <= size:
         return distinct

@@ -53,12 +53,16 @@ def as_exponentials(ridge: Ridge, reach: float) -> Exponentials:
                 "rows within the range of the training rows (see out_of_range)."
             )
         frequency = (np.arange(count) + 0.5) * step
-        heights = np.asarray(-1j * step / np.sinh(0.5 * np.pi * frequency), np.complex128)
-        return Exponentials(heights, 1j * frequency)
+        heights = step / np.sinh(0.5 * np.pi * frequency)
+        return Exponentials(_complex(-1j * heights), _complex(1j * frequency))
     degree = ridge.degree
     n = _NODES + 4 * degree
     radius = degree / max(reach + abs(ridge.shift), np.finfo(float).tiny)
     angle = 2.0 * np.pi * np.arange(n) / n
-    exponents = np.asarray(radius * np.exp(1j * angle), np.complex128)
+    exponents = _complex(radius * np.exp(1j * angle))
     coefficients = factorial(degree) / n * exponents**-degree * np.exp(exponents * ridge.shift)
-    return Exponentials(np.asarray(coefficients, np.complex128), exponents)
+    return Exponentials(_complex(coefficients), exponents)
+
+
+def _complex(values: object) -> NDArray[np.complex128]:
+    return np.asarray(values, np.complex128)
