@@ -7,10 +7,11 @@ features are preferred, however far they are.
 
 **Search.** First each feature alone takes every value of a grid: quantiles of the rows kept of the training
 rows, or all categories. If none leads to the class, pairs are tried, then triples, of the features that alone
-bring the row nearest to it, on coarser grids and with the categories that do. Of the rows found with the fewest features, the nearest is
-taken. Its numbers are then moved back towards their old values, one after the other, as far as the prediction
-allows, by bisection; a number that is whole in all training rows stays whole. The prediction of the result is
-computed as `predict` does it. The search is a heuristic: a narrow region between grid points may be missed.
+bring the row nearest to it, on coarser grids and with the categories that do. Of the rows found with the
+fewest features, the nearest is taken. Its numbers are then moved back towards their old values, one after the
+other, as far as the prediction allows, by bisection; a number that is whole in all training rows stays whole.
+The prediction of the result is computed as `predict` does it. The search is a heuristic: a narrow region
+between grid points may be missed.
 """
 
 from collections.abc import Callable, Sequence
