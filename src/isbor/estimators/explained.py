@@ -283,7 +283,9 @@ class ExplainedClassifier(OrdinalClassifier):
             return -scores[:, wanted] if to > 0 else scores[:, wanted + 1]
 
         def margin(rows: FloatArray) -> FloatArray:
-            return self._map_encoded(rows, within)
+            # Mostly few rows, for which threads would take longer than they save.
+            blocks = row_blocks(len(rows), self._model.n_functions)
+            return np.concatenate([within(self._latent(rows[block])) for block in blocks])
 
         found = nearest_change(row, known, allowed, max_features, self._background, margin)
         if found is None:

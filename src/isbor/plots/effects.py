@@ -200,14 +200,10 @@ class EffectsDisplay(Display):
         ax.set_ylabel("class probabilities")
         handles, names = ax.get_legend_handles_labels()
         # In the order in which they are stacked.
-        ax.legend(
-            handles[::-1],
-            names[::-1],
-            loc="upper left",
-            bbox_to_anchor=(1.01, 1.0),
-            frameon=False,
-            fontsize=9,
-        )
+        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
+        legend = ax.legend(handles[::-1], names[::-1], frameon=False, fontsize=9, **place)
+        for text in legend.get_texts():
+            text.set_parse_math(False)
 
     def _draw_map(self, ax: "Axes") -> None:
         effects = self.effects
