@@ -35,12 +35,12 @@ def test_the_text_of_a_row(fitted):
     row = int(np.flatnonzero(frame["age"].isna() & (model.predict(frame) == "moderate"))[0])
     found = model.explain(frame[row : row + 1])
     text = str(found)
-    assert text.startswith(f"Row 0: class moderate, score {found.score[0]:.3f}")
-    assert f"above the threshold of mild | moderate at {found.thresholds[0, 0]:.3f}" in text
-    assert f"below the threshold of moderate | severe at {found.thresholds[0, 1]:.3f}" in text
+    assert text.startswith(f"Row 0: class moderate, score {found.score[0]:.2f}")
+    assert f"above the threshold of mild | moderate at {found.thresholds[0, 0]:.2f}" in text
+    assert f"below the threshold of moderate | severe at {found.thresholds[0, 1]:.2f}" in text
     assert f"P(severe) = {found.probabilities[0, 2]:.2f}" in text
     lines = [line.split() for line in text.splitlines()]
-    assert ["age", "=", "missing", f"{found.contributions[0, 1]:+.3f}"] in lines
+    assert ["age", "=", "missing", f"{found.contributions[0, 1]:+.2f}"] in lines
     largest = int(found.largest_functions(0)[0])
     assert f"(training row {model.relevance_[largest]})" in text
     assert "background" in str(model.explain(frame)) and "colour" in str(model.explain(frame))

@@ -149,13 +149,13 @@ class Effects:
         lines.append(head)
         points = list(product(*self.values))
         for i, point in enumerate(points[:_MOST_LINES]):
-            line = f"{', '.join(map(value_text, point)):32.32}{self.score.flat[i]:8.3f}"
+            line = f"{', '.join(map(value_text, point)):32.32}{self.score.flat[i]:8.2f}"
             if self.expected is not None and self.probabilities is not None:
                 line += f"{self.expected.flat[i]:7.2f}"
                 if self.expected_band is not None:
                     line += f"{f'{self.expected_band[0][i]:.2f} … {self.expected_band[1][i]:.2f}':>16}"
                 p = self.probabilities.reshape(len(points), -1)[i]
-                line += "".join(f"{share:12.3f}" for share in p)
+                line += "".join(f"{share:12.2f}" for share in p)
             lines.append(line)
         if len(points) > _MOST_LINES:
             lines.append(f"… and {len(points) - _MOST_LINES} more; to_frame() has all.")

@@ -91,36 +91,36 @@ class Explanation:
         ]
         sizes = np.abs(self.contributions).mean(axis=0)
         order = np.argsort(-sizes, kind="stable")[:_MOST_FEATURES]
-        lines += [f"  {self.feature_names[j]:{_NAME_WIDTH}.{_NAME_WIDTH}}{sizes[j]:8.3f}" for j in order]
+        lines += [f"  {self.feature_names[j]:{_NAME_WIDTH}.{_NAME_WIDTH}}{sizes[j]:8.2f}" for j in order]
         return "\n".join(lines)
 
     def _row_text(self, row: int) -> str:
         k = int(np.flatnonzero(self.classes == self.predicted[row])[0])
-        lines = [f"Row {row}: class {self.predicted[row]}, score {self.score[row]:.3f}"]
+        lines = [f"Row {row}: class {self.predicted[row]}, score {self.score[row]:.2f}"]
         distance = self.distances[row]
         for place, word in ((k - 1, "above"), (k, "below")):
             if 0 <= place < len(distance):
                 # The predicted class may be on the other side: of an average, it is the median class.
                 apart = distance[place] if word == "above" else -distance[place]
                 where = f"the threshold of {self.classes[place]} | {self.classes[place + 1]}"
-                lines.append(f"  {apart:+.3f} {word} {where} at {self.thresholds[row, place]:.3f}")
+                lines.append(f"  {apart:+.2f} {word} {where} at {self.thresholds[row, place]:.2f}")
         if self.probabilities is not None:
             shares = zip(self.classes, self.probabilities[row], strict=True)
             lines.append("  " + ", ".join(f"P({name}) = {p:.2f}" for name, p in shares))
-        lines.append(f"  {'mean score of the background':{_NAME_WIDTH}}{self.baseline:+8.3f}")
+        lines.append(f"  {'mean score of the background':{_NAME_WIDTH}}{self.baseline:+8.2f}")
         contributions = self.contributions[row]
         order = np.argsort(-np.abs(contributions), kind="stable")
         for j in order[:_MOST_FEATURES]:
             name = f"{self.feature_names[j]} = {value_text(self.values[row][j])}"
-            lines.append(f"  {name:{_NAME_WIDTH}.{_NAME_WIDTH}}{contributions[j]:+8.3f}")
+            lines.append(f"  {name:{_NAME_WIDTH}.{_NAME_WIDTH}}{contributions[j]:+8.2f}")
         others = order[_MOST_FEATURES:]
         if len(others):
             name = f"{len(others)} other feature(s)"
-            lines.append(f"  {name:{_NAME_WIDTH}}{contributions[others].sum():+8.3f}")
+            lines.append(f"  {name:{_NAME_WIDTH}}{contributions[others].sum():+8.2f}")
         if self.functions is not None and self.typical is not None and len(self.source):
             apart = self.functions[row] - self.typical
             named = [
-                f"{apart[m]:+.3f}" + (f" (training row {self.source[m]})" if self.source[m] >= 0 else "")
+                f"{apart[m]:+.2f}" + (f" (training row {self.source[m]})" if self.source[m] >= 0 else "")
                 for m in self.largest_functions(row)
             ]
             lines.append(f"  largest of {len(self.source)} functions: {', '.join(named)}")
