@@ -131,9 +131,10 @@ class ExplainedClassifier(OrdinalClassifier):
             local effects of one number, which move rows no farther than to neighbouring values. Prefer "ale"
             if the feature depends on others.
         grid_size : int, default=20
-            Largest number of values of a number: quantiles of the rows from the smallest to the largest. Two
-            numbers have 20 each. Of categories, all known ones are shown. If training had missing cells in
-            the feature, they are the last value of a partial dependence.
+            Largest number of values of a number: quantiles of the rows, for partial dependence from the 5 %
+            to the 95 % quantile; of fewer distinct numbers, all. Two numbers have so many each. Of
+            categories, all known ones are shown. If training had missing cells in the feature, they are the
+            last value of a partial dependence.
         values : sequence, default=None
             Values of one feature at which its partial dependence is computed, instead.
         coverage : float, default=0.9
@@ -146,7 +147,7 @@ class ExplainedClassifier(OrdinalClassifier):
             `to_frame` gives one. The partial dependence of a Bayesian model on one feature has bands: they
             come from the same distribution as `predict_proba_interval`, with errors at all rows taken to go
             together, and say how far the mean at one value may be off, not how sure the shape of the curve
-            is.
+            is. At the ends of the range of a feature they are too narrow.
 
         Examples
         --------

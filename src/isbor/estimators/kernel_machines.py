@@ -87,7 +87,8 @@ class KernelClassifier(ExplainedClassifier, Generic[Cut]):
         machine = KernelMachine(training.scaling, kernel, support, cut.coef[chosen])
         own = self._scores(rows, kernel, support, cut.coef[chosen])
         self._model = machine
-        self._keep_background(training)
+        if kernel.name != "precomputed":
+            self._keep_background(training)
         self._thresholds = self._all_levels(training, cut.thresholds, own)
         self._calibration = None
         if self.probability:

@@ -20,9 +20,11 @@ each interval, is the mean prediction. Rows in which the number is missing are l
 **Bands** of partial dependence come from the distribution of the true probabilities at each row
 (`isbor.prediction.bands`). How errors at different rows are related is not known, so they are taken to go
 together: draw q of all rows is averaged, and the band has the quantiles of the averages. For given variances
-at the rows, no other relation gives a larger variance of the mean score. So these bands are wide rather than
-narrow. For differences between values of a feature, errors that go together are the opposite of safe, so
-accumulated local effects have no bands, and a band says nothing of how sure the shape of a curve is.
+at the rows, no other relation gives a larger variance of the mean score. At the ends of the range of a
+feature, most averaged rows do not occur, and bands are too narrow there; so the numbers that are shown leave
+out a twentieth of the rows on each side. For differences between values of a feature, errors that go together
+are the opposite of safe, so accumulated local effects have no bands, and a band says nothing of how sure the
+shape of a curve is.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,6 +46,7 @@ Kind: TypeAlias = Literal["partial", "ale"]
 MeanDraws: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 _MOST_LINES = 30
+_TAIL = 0.05  # share of the rows on each side of the numbers that partial dependence shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,16 +168,16 @@ class Effects:
 
 
 def grid_of(values: FeatureValues, j: int, background: Background, size: int) -> list[Value]:
-    """Return values of feature j to show: quantiles of the rows or all distinct numbers, or all categories.
+    """Return values of feature j to show: numbers but for a twentieth at each end, or categories.
 
-    If training had missing cells, they come last.
+    Of a few distinct numbers, all are shown. If training had missing cells, they come last.
     """
     categories, absent = values.encoding.categories[j], bool(values.encoding.indicator[j])
     missing: list[Value] = [None] if absent else []
     if categories is not None:
         return [*categories, *missing]
     numbers, share = _numbers(values, j, background)
-    return [*_quantiles(numbers, share, size).tolist(), *missing]
+    return [*_quantiles(numbers, share, size, _TAIL).tolist(), *missing]
 
 
 def partial(
@@ -207,7 +210,7 @@ def accumulated(
     numbers, _ = _numbers(values, j, background)
     present = np.array([value is not None for value in values.of_rows(background.X, j)])
     share = background.share[present] / background.share[present].sum()
-    rows, ends = background.X[present], _quantiles(numbers, share, size)
+    rows, ends = background.X[present], _quantiles(numbers, share, size, 0.0)
     everywhere = share @ predictor.respond(rows)
     if len(ends) < 2:
         return ends.tolist(), Curve(everywhere[None])
@@ -239,13 +242,13 @@ def _numbers(values: FeatureValues, j: int, background: Background) -> tuple[Flo
     return background.X[present, values.columns(j)[0]], background.share[present]
 
 
-def _quantiles(numbers: FloatArray, share: FloatArray, size: int) -> FloatArray:
-    """Return the smallest, the largest and weighted quantiles between; of a few numbers, all."""
+def _quantiles(numbers: FloatArray, share: FloatArray, size: int, tail: float) -> FloatArray:
+    """Return evenly spaced weighted quantiles between two tails; of a few numbers, all."""
     distinct, place = np.unique(numbers, return_inverse=True)
     if len(distinct) <= size:
         return distinct
     below = np.cumsum(np.bincount(place, share))
-    levels = np.linspace(0.0, below[-1], size)
+    levels = np.linspace(tail, 1.0 - tail, size) * below[-1]
     return np.unique(distinct[np.minimum(np.searchsorted(below, levels), len(distinct) - 1)])
 
 

@@ -98,12 +98,11 @@ class Explanation:
         k = int(np.flatnonzero(self.classes == self.predicted[row])[0])
         lines = [f"Row {row}: class {self.predicted[row]}, score {self.score[row]:.2f}"]
         distance = self.distances[row]
-        for place, word in ((k - 1, "above"), (k, "below")):
+        for place in (k - 1, k):
             if 0 <= place < len(distance):
-                # The predicted class may be on the other side: of an average, it is the median class.
-                apart = distance[place] if word == "above" else -distance[place]
-                where = f"the threshold of {self.classes[place]} | {self.classes[place + 1]}"
-                lines.append(f"  {apart:+.2f} {word} {where} at {self.thresholds[row, place]:.2f}")
+                side = f"{abs(distance[place]):.2f} {'above' if distance[place] > 0 else 'below'}"
+                where = f"{self.classes[place]} | {self.classes[place + 1]}"
+                lines.append(f"  {side} the threshold of {where} at {self.thresholds[row, place]:.2f}")
         if self.probabilities is not None:
             shares = zip(self.classes, self.probabilities[row], strict=True)
             lines.append("  " + ", ".join(f"P({name}) = {p:.2f}" for name, p in shares))
