@@ -102,6 +102,18 @@ def test_after_a_stream_and_before_two_classes():
     assert model.effects(0, grid_size=3).expected_band is not None
 
 
+def test_an_unseen_category_is_named_so(fitted):
+    model, frame = fitted
+    pink = frame[:1].assign(colour="pink")
+    found = model.explain(pink)
+    assert found.values[0][3] == "(unseen)"
+    assert_allclose(found.score, model.latent(pink))
+    (changes,) = model.changes(pink, to=1 if found.predicted[0] == "mild" else -1, allowed=["colour"])
+    assert all(
+        change.before == "(unseen)" and change.after in set(frame["colour"]) for change in changes.changes
+    )
+
+
 def test_functions_can_be_left_out(fitted):
     model, frame = fitted
     found = model.explain(frame[:2], functions=False)
