@@ -1,20 +1,25 @@
-"""The README's example prints what the README says."""
+"""Examples print what the documents say, and links lead somewhere."""
 
 import contextlib
 import io
 import re
 from pathlib import Path
 
+import pytest
+
 README = Path(__file__).parents[1] / "README.md"
 
 
-def test_the_example_prints_what_the_readme_shows():
+@pytest.mark.parametrize(
+    "document", [README, README.parent / "docs/explaining.md"], ids=lambda path: path.name
+)
+def test_the_example_prints_what_the_document_shows(document):
     code, output = re.search(
-        r"```python\n(.*?)```\n\n```\n(.*?)```", README.read_text("utf-8"), re.DOTALL
+        r"```python\n(.*?)```\n\n```\n(.*?)```", document.read_text("utf-8"), re.DOTALL
     ).groups()
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(code, str(README), "exec"), {})
+        exec(compile(code, str(document), "exec"), {})
     assert printed.getvalue() == output
 
 

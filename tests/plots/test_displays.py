@@ -9,8 +9,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from isbor import ISBOR
-from isbor.plots import CalibrationDisplay, LatentDisplay, RelevanceDisplay
-from tests.plots.samples import of_bands
+from isbor.plots import (
+    CalibrationDisplay,
+    EffectsDisplay,
+    ExplanationDisplay,
+    LatentDisplay,
+    RelevanceDisplay,
+)
+from tests.plots.samples import an_explanation, of_bands, some_effects
 
 LONG = ["$5 to $10 a day, all meals included", "more", "a good deal more than anybody has asked for, or $99"]
 
@@ -32,7 +38,24 @@ def relevance():
     return RelevanceDisplay.from_values([0.5, 0.3, 0.2], LONG)
 
 
-displays = pytest.mark.parametrize("make", [latent, calibration, relevance])
+def explanation():
+    return ExplanationDisplay(explanation=an_explanation(LONG))
+
+
+def expected():
+    return EffectsDisplay(effects=some_effects(LONG, ("a", "b", LONG[0])))
+
+
+def probabilities():
+    return EffectsDisplay(effects=some_effects(LONG, (1.0, 2.0, None)), target="probabilities")
+
+
+def effects_of_two():
+    return EffectsDisplay(effects=some_effects(LONG, (1.0, 2.0, 4.0), (0.0, 1.0, 2.0)))
+
+
+MAKERS = [latent, calibration, relevance, explanation, expected, probabilities, effects_of_two]
+displays = pytest.mark.parametrize("make", MAKERS)
 
 
 @displays
@@ -63,6 +86,8 @@ def test_given_axes_are_used_and_no_other_figure_is_made(make):
     [
         (lambda model, X, y: CalibrationDisplay.from_estimator(model, X, y), "predict_proba; a fitted class"),
         (lambda model, X, y: LatentDisplay.from_estimator(model, X), "latent score; a fitted estimator"),
+        (lambda model, X, y: ExplanationDisplay.from_estimator(model, X), "method explain; a fitted estim"),
+        (lambda model, X, y: EffectsDisplay.from_estimator(model, 0), "method effects; a fitted estimator"),
         (lambda model, X, y: RelevanceDisplay.from_estimator(model), "feature_relevance_; a fitted ISBOR"),
     ],
 )

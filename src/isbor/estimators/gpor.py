@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from isbor._core.parallel import Workers
-from isbor._core.types import FloatArray, LabelArray
+from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor._core.warnings import warn_user
 from isbor.data.cells import Missing
 from isbor.data.training_set import TrainingSet
@@ -20,6 +20,7 @@ from isbor.gp.ep import expectation_propagation
 from isbor.gp.hyperparameters import ProcessFit, ProcessSettings, fit_process
 from isbor.gp.laplace import laplace
 from isbor.gp.process import Inference, Process
+from isbor.inspection.score import ScoreSum, score_of_process
 from isbor.prediction.probabilities import lapse_after
 
 __all__ = ["GPOR"]
@@ -134,6 +135,8 @@ class GPOR(LatentClassifier):
     gamma_: float | FloatArray
     log_evidence_: float
     n_iter_: int
+    _model: Process
+    _source: IntArray  # (n,) numbers of the training rows of the process
 
     def __init__(
         self,
@@ -200,6 +203,7 @@ class GPOR(LatentClassifier):
             amplitude, scales = fit.covariance.amplitude, fit.covariance.scales
             self._model, self._thresholds, self._centre, self._unit = model, thresholds, 0.0, amplitude
             self._learn_beside(training, fit.log_evidence, workers)
+        self._source = training.rows.source
         self.thresholds_ = thresholds / amplitude
         self.sigma_ = 1.0 / amplitude
         if self.metric == "ard":
@@ -208,3 +212,6 @@ class GPOR(LatentClassifier):
             self.gamma_ = float(scales[0] if self.gamma == "evidence" else self.gamma)
         self.log_evidence_ = fit.log_evidence
         self.n_iter_ = fit.n_iter
+
+    def _score_sum(self) -> ScoreSum:
+        return score_of_process(self._model, self._encoding.feature, self._source, self._centre, self._unit)

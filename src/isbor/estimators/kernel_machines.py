@@ -13,7 +13,9 @@ from isbor._core.types import FloatArray, IntArray
 from isbor.data.rows import TrainingRows
 from isbor.data.training_set import TrainingSet
 from isbor.estimators.base import SHARED_PARAMETERS, OrdinalClassifier
+from isbor.estimators.explained import ExplainedClassifier
 from isbor.estimators.parameters import BOOLEAN, POSITIVE, Allowed, choice, integer, number
+from isbor.inspection.score import Ridge, ScoreSum, plain_functions
 from isbor.kernel.calibration import Calibration, calibrate, cross_fitted_scores
 from isbor.kernel.kernels import CutScore, Kernel, KernelMachine, KernelName
 from isbor.model.latent import Latent
@@ -47,7 +49,7 @@ def _has_probabilities(estimator: "KernelClassifier[Any]") -> bool:
     return True
 
 
-class KernelClassifier(OrdinalClassifier, Generic[Cut]):
+class KernelClassifier(ExplainedClassifier, Generic[Cut]):
     """Base class of kernel machines: `predict` uses their own thresholds, `predict_proba` a calibration."""
 
     kernel: KernelName
@@ -66,6 +68,7 @@ class KernelClassifier(OrdinalClassifier, Generic[Cut]):
     _calibration: Calibration | None
     _response_thresholds: FloatArray
     _lapse: float
+    _model: KernelMachine
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
@@ -84,6 +87,8 @@ class KernelClassifier(OrdinalClassifier, Generic[Cut]):
         machine = KernelMachine(training.scaling, kernel, support, cut.coef[chosen])
         own = self._scores(rows, kernel, support, cut.coef[chosen])
         self._model = machine
+        if kernel.name != "precomputed":
+            self._keep_background(training)
         self._thresholds = self._all_levels(training, cut.thresholds, own)
         self._calibration = None
         if self.probability:
@@ -97,6 +102,32 @@ class KernelClassifier(OrdinalClassifier, Generic[Cut]):
         self.support_vectors_ = training.X[support.source]
         self.gamma_ = kernel.gamma
         self.n_iter_ = cut.n_iter
+
+    def _score_sum(self) -> ScoreSum:
+        machine = self._model
+        kernel, z = machine.kernel, machine.anchors.X
+        if kernel.name == "precomputed":
+            raise ValueError(
+                "kernel='precomputed' leaves the features unknown, so nothing can be said of them. Fit the "
+                "model to the features, with kernel 'rbf', 'linear' or 'poly'."
+            )
+        if kernel.name == "rbf":
+            functions = plain_functions(z, np.full(z.shape, kernel.gamma), ramp=False)
+            ridge = Ridge()
+        else:
+            is_linear = kernel.name == "linear"
+            slopes = z if is_linear else kernel.gamma * z
+            functions = plain_functions(np.zeros_like(z), slopes, ramp=True)
+            ridge = Ridge(degree=1) if is_linear else Ridge(kernel.degree, kernel.coef0)
+        return ScoreSum(
+            machine.scaling,
+            self._encoding.feature,
+            functions,
+            machine.coef,
+            0.0,
+            machine.anchors.source,
+            ridge,
+        )
 
     @abstractmethod
     def _held_out_scores(self, rows: TrainingRows, kernel: Kernel, cut: Cut) -> FloatArray:

@@ -9,16 +9,18 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from isbor._core.parallel import Workers
+from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.ranges import Ranges
 from isbor.data.training_set import TrainingSet
-from isbor.estimators.base import OrdinalClassifier, map_latent, map_rows
+from isbor.estimators.base import map_latent, map_rows
+from isbor.estimators.explained import ExplainedClassifier
 from isbor.estimators.parameters import check_coverage
 from isbor.gp.reference import ReferenceProcess, fit_reference
+from isbor.inspection.effects import MeanDraws
 from isbor.model.latent import Drift, GaussianModel, Latent, LatentModel
 from isbor.prediction.band_check import BandCheck, Simulated
-from isbor.prediction.bands import N_DRAWS, Reference, probability_bands, score_std
+from isbor.prediction.bands import N_DRAWS, Reference, probability_bands, probability_draws, score_std
 from isbor.prediction.empty_classes import insert_empty_levels
 from isbor.prediction.probabilities import lapse_after, with_lapses
 
@@ -60,7 +62,7 @@ _FARTHEST = 100.0  # in widths of the range; far enough
 _VALUES_OF_BANDS = 5 * N_DRAWS  # that the band of a class probability needs at once
 
 
-class LatentClassifier(OrdinalClassifier):
+class LatentClassifier(ExplainedClassifier):
     """Base class of estimators whose latent score is Gaussian."""
 
     _model: GaussianModel
@@ -79,6 +81,7 @@ class LatentClassifier(OrdinalClassifier):
 
         `process` is the reference process, if it is known already.
         """
+        self._keep_background(training)
         rows = training.rows
         rates = np.zeros(len(training.classes))
         rates[training.observed] = training.level_weight / training.total_weight
@@ -275,12 +278,8 @@ class LatentClassifier(OrdinalClassifier):
         -------
         thresholds : ndarray of shape (n_samples, n_classes - 1)
         """
-
-        def of_rows(latent: Latent) -> FloatArray:
-            shape = len(latent.mean), len(self._thresholds)
-            return np.broadcast_to(latent.thresholds(self._thresholds), shape)
-
-        return (self._map_rows(X, of_rows) - self._centre) / self._unit
+        check_is_fitted(self)
+        return self._encoded_thresholds(self._rows(X))
 
     def noise_scale(self, X: ArrayLike) -> FloatArray:
         """Return the standard deviation of the noise at each row, on the scale of the score.
@@ -296,6 +295,25 @@ class LatentClassifier(OrdinalClassifier):
         """
         scale: FloatArray = np.sqrt(self._map_rows(X, lambda latent: latent.noise_variance)) / self._unit
         return scale
+
+    def _mean_draws(self) -> MeanDraws | None:
+        return self._mean_of_draws if hasattr(self, "_reference") else None
+
+    def _mean_of_draws(self, rows: FloatArray, share: FloatArray) -> FloatArray:
+        """Return the mean over encoded rows of draws of class probabilities, (q, r)."""
+
+        def of_block(block: slice) -> FloatArray:
+            latent = self._latent(rows[block])
+            draws = probability_draws(latent, self._thresholds, self._reference, rows[block])
+            mean: FloatArray = np.tensordot(share[block], draws, axes=1)
+            return mean
+
+        with Workers(self.n_jobs) as workers:
+            n_values = self._model.n_functions + _VALUES_OF_BANDS * len(self.classes_)
+            total = sum(workers.map(of_block, row_blocks(len(rows), n_values)))
+        latent = self._model.latent(rows[:1])
+        lapse = latent.parts[0].lapse if latent.parts else latent.lapse
+        return with_lapses(np.asarray(total), lapse)
 
     def _check_reference(self) -> None:
         """Raise ValueError if nothing is known about bands yet, because only one class occurred."""

@@ -26,6 +26,7 @@ from isbor.data.weights import ClassWeight
 from isbor.estimators.latent import LatentClassifier, thresholds_of_all_levels
 from isbor.inference.expansion import Expansion, expand
 from isbor.inference.mode import find_mode, starting_thresholds
+from isbor.inspection.score import Ridge, ScoreSum, plain_functions
 from isbor.model.latent import Latent
 from isbor.prediction.probabilities import lapse_after
 
@@ -95,6 +96,7 @@ class OrderedProbit(LatentClassifier):
     coef_: FloatArray
     thresholds_: FloatArray
     n_iter_: int
+    _model: "_LinearModel"
 
     def __init__(
         self,
@@ -126,6 +128,18 @@ class OrderedProbit(LatentClassifier):
         self._centre, self._unit = centre, 1.0
         self.thresholds_ = thresholds - centre
         self.n_iter_ = line.n_iter
+
+    def _score_sum(self) -> ScoreSum:
+        d = len(self._model.weights)
+        return ScoreSum(
+            self._model.scaling,
+            self._encoding.feature,
+            plain_functions(np.zeros((d, d)), np.eye(d), ramp=True),
+            self._model.weights,
+            -self._centre,
+            np.full(d, -1),
+            Ridge(degree=1),
+        )
 
 
 @dataclass(frozen=True, slots=True)

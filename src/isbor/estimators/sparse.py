@@ -15,7 +15,8 @@ from isbor._core.warnings import warn_user
 from isbor.data.training_set import TrainingSet
 from isbor.estimators.latent import LatentClassifier, thresholds_of_all_levels
 from isbor.estimators.progress import Progress
-from isbor.inspection import feature_relevance
+from isbor.inspection.relevance import feature_relevance
+from isbor.inspection.score import ScoreSum, score_of_ensemble
 from isbor.prediction.empty_classes import places_of_thresholds
 from isbor.prediction.ensemble import Ensemble
 from isbor.search.compilation import ensure_compiled
@@ -85,6 +86,11 @@ class SparseClassifier(LatentClassifier):
         self, X: object, y: ArrayLike | None, sample_weight: ArrayLike | None, callback: Callback | None
     ) -> SearchResult:
         """Fit the model, and return how it was found."""
+
+    def _score_sum(self) -> ScoreSum:
+        return score_of_ensemble(
+            self._model, self._encoding.feature, self.relevance_, self._centre, self._unit
+        )
 
     def _set_fitted(
         self, training: TrainingSet, result: SearchResult, workers: Workers, *, renewed: bool = True

@@ -319,6 +319,7 @@ class StreamClassifier(SparseClassifier):
         ensemble = Ensemble.of(Preparation.plain(training.scaling), [model], weight)
         self._model, self._thresholds, self._centre, self._unit = ensemble, thresholds, 0.0, 1.0
         nothing = np.zeros(n_columns)
+        self._keep_background(training)
         self._ranges = Ranges.of(nothing, nothing, np.zeros(n_columns, np.bool_))
         rates = np.zeros((1, n_levels))
         rates[0, training.observed[0]] = 1.0

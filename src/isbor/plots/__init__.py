@@ -10,17 +10,25 @@ matplotlib before something is drawn.
     Predicted cumulative probabilities against observed frequencies.
 `RelevanceDisplay`
     How much each feature matters to the model.
+`ExplanationDisplay`
+    The score of a row among the thresholds, and what each feature contributes to it.
+`EffectsDisplay`
+    How predictions change along one feature or two.
 """
 
 from isbor.plots.calibration import CalibrationDisplay
 from isbor.plots.common import require_matplotlib
 from isbor.plots.curves import CalibrationCurve
+from isbor.plots.effects import EffectsDisplay
+from isbor.plots.explanation import ExplanationDisplay
 from isbor.plots.latent import LatentDisplay
 from isbor.plots.relevance import RelevanceDisplay
 
 __all__ = [
     "CalibrationCurve",
     "CalibrationDisplay",
+    "EffectsDisplay",
+    "ExplanationDisplay",
     "LatentDisplay",
     "RelevanceDisplay",
     "require_matplotlib",

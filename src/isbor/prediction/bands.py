@@ -46,7 +46,7 @@ from isbor.model.latent import Latent
 from isbor.prediction.empty_classes import places_of_thresholds
 from isbor.prediction.probabilities import class_probabilities, normal_scores, with_lapses
 
-__all__ = ["N_DRAWS", "Reference", "probability_bands", "score_std"]
+__all__ = ["N_DRAWS", "Reference", "probability_bands", "probability_draws", "score_std"]
 
 N_DRAWS = 512
 _LARGEST = 1e3  # of a normal score
@@ -77,6 +77,21 @@ def probability_bands(
     latent: Latent, thresholds: FloatArray, reference: Reference, rows: FloatArray, coverage: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return the ends of the bands of all class probabilities at encoded rows, two arrays (n, r)."""
+    draws = probability_draws(latent, thresholds, reference, rows)
+    tail = 0.5 - 0.5 * coverage
+    low, high = np.quantile(draws, [tail, 1.0 - tail], axis=1)
+    lapse = latent.parts[0].lapse if latent.parts else latent.lapse
+    predicted = class_probabilities(latent, thresholds)
+    return np.minimum(with_lapses(low, lapse), predicted), np.maximum(with_lapses(high, lapse), predicted)
+
+
+def probability_draws(
+    latent: Latent, thresholds: FloatArray, reference: Reference, rows: FloatArray
+) -> FloatArray:
+    """Return draws of all class probabilities at encoded rows, without lapses, (n, q, r).
+
+    Draw q goes the same way at all rows: errors at different rows are taken to go together.
+    """
     score = _normal_scores(latent, thresholds)
     V = _covariance(latent, thresholds, score, reference, rows)
     mean = np.sqrt(1.0 + np.einsum("nkk->nk", V)) * score
@@ -85,12 +100,8 @@ def probability_bands(
     root = (vectors * np.sqrt(np.maximum(size, 0.0))[:, None, :]) @ np.swapaxes(vectors, 1, 2)
     eta = mean[:, None, :] + np.einsum("nkj,qj->nqk", root, _even_draws(len(thresholds)))
     below = np.maximum.accumulate(ndtr(eta), axis=2)
-    draws = np.diff(below, axis=2, prepend=0.0, append=1.0)
-    tail = 0.5 - 0.5 * coverage
-    low, high = np.quantile(draws, [tail, 1.0 - tail], axis=1)
-    lapse = latent.parts[0].lapse if latent.parts else latent.lapse
-    predicted = class_probabilities(latent, thresholds)
-    return np.minimum(with_lapses(low, lapse), predicted), np.maximum(with_lapses(high, lapse), predicted)
+    draws: FloatArray = np.diff(below, axis=2, prepend=0.0, append=1.0)
+    return draws
 
 
 def score_std(latent: Latent, thresholds: FloatArray, reference: Reference, rows: FloatArray) -> FloatArray:

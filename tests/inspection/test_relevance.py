@@ -7,14 +7,15 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from isbor import ISBOR, inspection
+from isbor import ISBOR
 from isbor._core.parallel import Workers
 from isbor.data.rows import canonical_rows
 from isbor.data.warps import Preparation
 from isbor.inference.expansion import Expansion
 from isbor.inference.mode import Mode
 from isbor.inference.sparse import SparseModel
-from isbor.inspection import feature_relevance
+from isbor.inspection import relevance as relevance_module
+from isbor.inspection.relevance import feature_relevance
 from isbor.model.basis import Functions, RowDictionary
 from isbor.prediction.ensemble import Ensemble
 from tests.problems import shop, small_rows
@@ -147,7 +148,7 @@ def test_few_pairs_are_about_as_good_as_all(monkeypatch):
     latent = bumps(rows, 0.2, np.arange(12), seed=1)
     exact = all_pairs(latent, rows)
     assert_allclose(relevance(latent, rows), exact, atol=0.015)
-    monkeypatch.setattr(inspection, "_MAX_VALUES", 12 * 3 * 300)  # half of the rows, one pair each
+    monkeypatch.setattr(relevance_module, "_MAX_VALUES", 12 * 3 * 300)  # half of the rows, one pair each
     found = relevance(latent, rows)
     assert np.any(found != exact)
     assert_allclose(found, exact, atol=0.1)
@@ -158,13 +159,13 @@ def test_pairs_do_not_depend_on_labels(monkeypatch):
     x, z = np.random.default_rng(0).normal(size=(2, 1000))
     rows, _ = canonical_rows(np.column_stack([x, z]), (x > np.median(x)).astype(int), np.ones(1000))
     latent = hand_made(rows, ramps([[1e-4, 1e-4]]), [1e4])
-    monkeypatch.setattr(inspection, "_MAX_PAIRS", 1000)
+    monkeypatch.setattr(relevance_module, "_MAX_PAIRS", 1000)
     assert_allclose(relevance(latent, rows), [0.5, 0.5], atol=0.05)
 
 
 def test_every_row_is_in_as_many_pairs():
     for n, n_pairs in ((7, 20), (7, 1000), (2, 20), (1, 20)):
-        receiver, donor = inspection._pairs(n, n_pairs)
+        receiver, donor = relevance_module._pairs(n, n_pairs)
         assert len(receiver) == n * min(n_pairs // n, n - 1)
         assert np.all(receiver != donor)
         assert len({*zip(receiver.tolist(), donor.tolist(), strict=True)}) == len(receiver)
