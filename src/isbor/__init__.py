@@ -15,10 +15,12 @@ __all__ = [
     "KDLOR",
     "SBOR",
     "SVOR",
+    "ModelFileError",
     "OrderedLabelEncoder",
     "Step",
     "StopReason",
     "datasets",
+    "load",
     "metrics",
     "sources",
 ]
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
     from isbor import datasets, metrics, sources
     from isbor._core.trace import Step, StopReason
     from isbor.data.label_encoder import OrderedLabelEncoder
-    from isbor.estimators import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR
+    from isbor.estimators import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR, load
+    from isbor.files.errors import ModelFileError
 else:
     # Hidden from type checkers, which would take every name for one of the package.
 
@@ -39,6 +42,7 @@ else:
         if name in ("datasets", "metrics", "sources"):
             return import_module(f"isbor.{name}")  # which also makes it an attribute
         homes = {
+            "ModelFileError": "isbor.files.errors",
             "OrderedLabelEncoder": "isbor.data.label_encoder",
             "Step": "isbor._core.trace",
             "StopReason": "isbor._core.trace",

@@ -21,12 +21,12 @@ from numpy.typing import ArrayLike
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, LabelArray
 from isbor.data.cells import Missing
-from isbor.data.rows import Scaling, TrainingRows
+from isbor.data.rows import TrainingRows
 from isbor.data.weights import ClassWeight
 from isbor.estimators.latent import LatentClassifier, thresholds_of_all_levels
 from isbor.inference.expansion import Expansion, expand
 from isbor.inference.mode import find_mode, starting_thresholds
-from isbor.model.latent import Latent
+from isbor.model.linear import LinearModel
 from isbor.prediction.probabilities import lapse_after
 
 __all__ = ["OrderedProbit"]
@@ -92,6 +92,7 @@ class OrderedProbit(LatentClassifier):
     True
     """
 
+    _model: LinearModel
     coef_: FloatArray
     thresholds_: FloatArray
     n_iter_: int
@@ -111,7 +112,7 @@ class OrderedProbit(LatentClassifier):
         scaling = training.scaling
         with Workers(self.n_jobs) as workers:
             line = _maximum_likelihood(training.rows, workers)
-            model = _LinearModel(scaling, line.slopes, lapse_after(training.rows.total_weight))
+            model = LinearModel(scaling, line.slopes, lapse_after(training.rows.total_weight))
             thresholds = thresholds_of_all_levels(training, model, line.thresholds, workers)
             self._model, self._thresholds = model, thresholds
             n_parameters = np.count_nonzero(scaling.varying) + len(line.thresholds)
@@ -126,27 +127,6 @@ class OrderedProbit(LatentClassifier):
         self._centre, self._unit = centre, 1.0
         self.thresholds_ = thresholds - centre
         self.n_iter_ = line.n_iter
-
-
-@dataclass(frozen=True, slots=True)
-class _LinearModel:
-    """A linear function of the scaled columns, without uncertainty."""
-
-    scaling: Scaling
-    weights: FloatArray  # (d,)
-    lapse: float
-
-    @property
-    def n_functions(self) -> int:
-        return len(self.weights)
-
-    def latent(self, X: FloatArray) -> Latent:
-        mean = self.scaling(X) @ self.weights
-        return Latent(mean, np.zeros(len(X)), np.ones(len(X)), self.lapse)
-
-    def slopes(self, scaled: FloatArray) -> FloatArray:
-        """Return the slopes of the score along each scaled column at scaled rows, (n, d)."""
-        return np.broadcast_to(self.weights, scaled.shape)
 
 
 @dataclass(frozen=True, slots=True)
