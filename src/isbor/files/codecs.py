@@ -15,7 +15,7 @@ array                      ``{"array": k}``, a place in the table of arrays
 labels                     ``{"array": k}``, or ``{"labels": [...], "dtype": "<U6"}``, for strings
 dataclass                  ``{"object": k}``, a place in the table of objects, in which an object stands
                            behind those that it refers to
-other class                what its ``__getstate__`` returns
+other class                a list: the arguments of its constructor
 =========================  ===========================================================================
 
 An object that two others share is written once, and is shared again when it has been read.
@@ -303,7 +303,10 @@ class _Labels(Codec):
             longest = max(map(len, labels))
             if not width or not longest <= int(width[1]) <= max(longest, self._widest):
                 raise damaged(f"labels are of dtype {dtype!r}")
-        return np.array(labels, dtype=dtype)
+        try:
+            return np.array(labels, dtype=dtype)
+        except TypeError:
+            raise ModelFileError("The labels are strings of NumPy 2. Install numpy>=2.") from None
 
 
 class _Record(Codec):
@@ -331,26 +334,26 @@ class _Record(Codec):
         return reader.get(node["object"], self._kind, self._members())
 
 
-class _Stateful(Codec):
-    """An object of a class that says by `__getstate__` and `__setstate__` what is to be stored of it."""
+class _Constructed(Codec):
+    """An object of another class, by the arguments of its constructor, which `__reduce__` gives."""
 
     def __init__(self, kind: Any) -> None:
-        self._kind, self._codec = kind, codec_of(get_type_hints(kind.__getstate__)["return"])
-        self.needed = self._codec.needed
+        types = get_type_hints(kind.__init__)
+        types.pop("return")
+        self._kind, self._arguments = kind, _Tuple([codec_of(each) for each in types.values()], False)
+        self.needed = self._arguments.needed
 
     def holds(self, value: Any) -> bool:
         return type(value) is self._kind
 
     def fits(self, node: Any, reader: Reader) -> bool:
-        return self._codec.fits(node, reader)
+        return self._arguments.fits(node, reader)
 
     def node(self, value: Any, writer: Writer) -> Any:
-        return self._codec.write(value.__getstate__(), writer)
+        return self._arguments.write(value.__reduce__()[1], writer)
 
     def value(self, node: Any, reader: Reader) -> object:
-        value = self._kind.__new__(self._kind)
-        value.__setstate__(self._codec.read(node, reader))
-        return value
+        return self._kind(*self._arguments.read(node, reader))
 
 
 class _Anything(Codec):
@@ -425,7 +428,7 @@ def codec_of(kind: Any) -> Codec:
         return _OneOf({member.name: member for member in kind})
     if is_dataclass(kind):
         return _Record(kind)  # type: ignore[arg-type]
-    return _Stateful(kind)
+    return _Constructed(kind)
 
 
 @cache

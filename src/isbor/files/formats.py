@@ -29,7 +29,7 @@ def in_this_format(description: object) -> _Description:
     if number > FORMAT:
         raise ModelFileError(
             f"The file has format {number} and was written by isbor {version[:30]}; this is isbor "
-            f"{__version__}, which reads formats up to {FORMAT}. Install isbor {version[:30]} or a later version."
+            f"{__version__}, which reads formats up to {FORMAT}. Install isbor {version[:30]} or later."
         )
     for earlier in range(number, FORMAT):
         description = _LATER[earlier](description)

@@ -4,7 +4,7 @@ Symbols are those of `isbor.kernel.incremental`.
 """
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,11 +69,8 @@ class Gram:
         grown._written[0] = end
         return grown
 
-    def __getstate__(self) -> FloatArray:
-        return self.values.copy()
-
-    def __setstate__(self, values: FloatArray) -> None:
-        Gram.__init__(self, values)
+    def __reduce__(self) -> tuple[type[Self], tuple[FloatArray]]:
+        return type(self), (self.values.copy(),)
 
 
 @dataclass(frozen=True, slots=True)
