@@ -130,7 +130,8 @@ def _edited(content, rng):
 
 def _somewhere(description, rng):
     """Return a list or dict within the description, and one of its keys."""
-    section = rng.choice([*description.values(), description["objects"], description["objects"]])
+    objects = description.get("objects")  # which an earlier change may have taken away
+    section = rng.choice([*description.values(), objects, objects])
     places = list(_places(section if isinstance(section, list | dict) else description))
     return rng.choice(places or [(description, "objects")])
 
