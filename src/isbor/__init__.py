@@ -15,11 +15,13 @@ __all__ = [
     "KDLOR",
     "SBOR",
     "SVOR",
+    "ModelFileError",
     "OrderedLabelEncoder",
     "Step",
     "StopReason",
     "datasets",
     "from_ratings",
+    "load",
     "meta",
     "metrics",
     "sources",
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
     from isbor._core.trace import Step, StopReason
     from isbor.data.label_encoder import OrderedLabelEncoder
     from isbor.data.ratings import from_ratings
-    from isbor.estimators import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR
+    from isbor.estimators import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR, load
+    from isbor.files.errors import ModelFileError
 else:
     # Hidden from type checkers, which would take every name for one of the package.
 
@@ -42,6 +45,7 @@ else:
         if name in ("datasets", "meta", "metrics", "sources"):
             return import_module(f"isbor.{name}")  # which also makes it an attribute
         homes = {
+            "ModelFileError": "isbor.files.errors",
             "OrderedLabelEncoder": "isbor.data.label_encoder",
             "Step": "isbor._core.trace",
             "StopReason": "isbor._core.trace",

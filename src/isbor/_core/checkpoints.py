@@ -10,7 +10,6 @@ Files are pickled, so a folder is to be trusted like the program that wrote it.
 
 import os
 import pickle
-import tempfile
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import TypeVar, cast
 from joblib import hash as digest_of
 
 from isbor._core.warnings import warn_user
+from isbor._core.whole_files import UNFINISHED, write_whole
 from isbor._version import __version__
 
 __all__ = ["Checkpoint"]
@@ -26,7 +26,6 @@ __all__ = ["Checkpoint"]
 T = TypeVar("T")
 
 _FIT = "fit"  # the file that says which fit the folder belongs to
-_UNFINISHED = "unfinished-"  # names of files that a killed fit was writing begin so
 
 
 class Checkpoint:
@@ -49,12 +48,12 @@ class Checkpoint:
         self._folder.mkdir(parents=True, exist_ok=True)
         file = self._folder / _FIT
         if not file.exists():
-            if any(not other.name.startswith(_UNFINISHED) for other in self._folder.iterdir()):
+            if any(not other.name.startswith(UNFINISHED) for other in self._folder.iterdir()):
                 raise ValueError(
                     f"The folder {str(self._folder)!r} holds other files. Pass an empty or a new folder as "
                     "checkpoint."
                 )
-            _write(file, fit.encode())
+            write_whole(file, fit.encode())
         elif file.read_bytes() != fit.encode():
             raise ValueError(
                 f"The checkpoint in {str(self._folder)!r} belongs to another fit: parameters, data or the "
@@ -73,7 +72,7 @@ class Checkpoint:
             warn_user(f"The file {str(file)!r} is damaged; the step {step!r} is computed again.", UserWarning)
         result = compute()
         content = pickle.dumps(result)
-        _write(file, sha256(content).hexdigest().encode() + b"\n" + content)
+        write_whole(file, sha256(content).hexdigest().encode() + b"\n" + content)
         return result
 
     def end(self) -> None:
@@ -82,12 +81,3 @@ class Checkpoint:
             for file in self._folder.iterdir():
                 file.unlink()
             self._folder.rmdir()
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Write a file that appears as a whole, or not at all."""
-    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=_UNFINISHED, delete=False) as unfinished:
-        unfinished.write(content)
-        unfinished.flush()
-        os.fsync(unfinished.fileno())
-    os.replace(unfinished.name, file)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 __all__ = ["Callback", "MoveKind", "Stage", "Step", "StepKind", "StopReason"]
 
@@ -73,6 +73,9 @@ class StopReason(Enum):
 
     def __str__(self) -> str:
         return self.value
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str]]:  # which skops asks for, other than pickle
+        return type(self), (self.value,)
 
     @classmethod
     def of_all(cls, reasons: "Iterable[StopReason]") -> "StopReason":

@@ -7,8 +7,6 @@ A file has one header line, then rows of numbers. An empty field is a missing va
 import csv
 import gzip
 import io
-import os
-import tempfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from isbor._core.types import FloatArray
+from isbor._core.whole_files import write_whole
 
 __all__ = ["read_table", "write_table"]
 
@@ -48,12 +47,4 @@ def write_table(path: Path, names: Sequence[str], X: FloatArray, target: FloatAr
         writer.writerow(["" if value != value else repr(value).removesuffix(".0") for value in row])
     content = text.getvalue().encode()
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as part:
-        try:
-            part.write(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
-            part.close()
-            os.replace(part.name, path)
-        except BaseException:
-            part.close()
-            os.unlink(part.name)
-            raise
+    write_whole(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)

@@ -3,6 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
@@ -21,6 +23,9 @@ from isbor.data.training import read_training
 from isbor.data.training_set import TrainingSet
 from isbor.data.weights import ClassWeight
 from isbor.estimators.parameters import DICT, NONE, RANDOM_STATE, Allowed, check_parameters, choice, integer
+from isbor.estimators.restoring import file_content
+from isbor.files.checks import ascend, need
+from isbor.files.models import write_file
 from isbor.model.latent import Latent, LatentModel
 from isbor.prediction.decisions import Loss, decide, margins
 from isbor.prediction.probabilities import class_probabilities, log_class_probabilities
@@ -94,6 +99,8 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
     _thresholds: FloatArray
     _centre: float = 0.0  # scores are reported as (score - centre) / unit
     _unit: float = 1.0
+    _rows_left_out: bool = False  # whether it comes from a file without its training rows
+    _of_training_rows: ClassVar[tuple[str, ...]] = ()  # attributes that hold them, for `partial_fit` only
     _allowed: ClassVar[dict[str, Allowed]] = SHARED_PARAMETERS
 
     def __init__(
@@ -135,8 +142,65 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         self._check_parameters()
         with all_or_nothing(self):
+            vars(self).pop("_rows_left_out", None)
             self._fit(X, y, sample_weight)
         return self
+
+    def save(self, path: str | PathLike[str], *, training_rows: bool = False) -> None:
+        """Write the fitted estimator to a file, which `isbor.load` reads.
+
+        The file holds data only, so it can be opened without trusting who wrote it. It is written as a whole
+        or not at all, and the same model gives the same bytes. Parameters may be numbers, strings, None, or
+        lists, tuples, dicts and arrays of them; a RandomState is refused. `callback` and `checkpoint` are
+        left out: they belong to the process and the machine that fitted the model.
+
+        Parameters
+        ----------
+        path : path
+            The file, which is replaced if it exists. Its folder must exist.
+        training_rows : bool, default=False
+            Whether to store what `ISBOR.partial_fit` and `ISVOR.partial_fit` go on from: training rows with
+            their labels, of `ISBOR` at most about 20,000. Without them, the file is smaller and tells less of
+            the data, and `partial_fit` of the loaded estimator raises an error. Rows that predictions need
+            are always stored: those of a Gaussian process, relevance vectors and support vectors.
+        """
+        check_is_fitted(self)
+        if training_rows:
+            self._need_training_rows()
+        write_file(Path(path), file_content(self, training_rows))
+
+    def _need_training_rows(self) -> None:
+        """Raise ValueError if the estimator comes from a file without its training rows."""
+        if self._rows_left_out:
+            raise ValueError(
+                f"This {type(self).__name__} was loaded from a file without the training rows that "
+                "partial_fit goes on from. Save the original model with save(path, training_rows=True), or "
+                "call fit with all rows."
+            )
+
+    def _check_restored(self) -> None:
+        """Raise an error unless all attributes belong together, and the model can predict with them."""
+        self._check_parameters()
+        encoding, n_levels = self._encoding, len(self.classes_)
+        names = getattr(self, "feature_names_in_", None)
+        names = None if names is None else tuple(names.tolist())
+        need(n_levels > 1 and len(set(self.classes_.tolist())) == n_levels, "its classes are not distinct")
+        need(self.n_features_in_ == len(encoding.categories), "the number of features is another one")
+        need(names == encoding.feature_names, "the names of features are others")
+        need(len(self._model.scaling.mean) == len(encoding.feature), "its model is of another encoding")
+        self._check_thresholds(self._thresholds)
+        rows = np.zeros((1, len(encoding.feature)))
+        self._check_finite(self._map_encoded(rows, lambda latent: margins(latent, self._thresholds)))
+
+    def _check_thresholds(self, thresholds: FloatArray) -> None:
+        is_list = thresholds.shape == (len(self.classes_) - 1,)
+        need(
+            is_list and np.isfinite(thresholds).all() and ascend(thresholds),
+            "its thresholds are not in order",
+        )
+
+    def _check_finite(self, predicted: FloatArray) -> None:
+        need(np.isfinite(predicted).all(), "its predictions are not finite")
 
     @abstractmethod
     def _fit(self, X: object, y: ArrayLike | None, sample_weight: ArrayLike | None) -> None:

@@ -15,6 +15,7 @@ from isbor.data.encoding import EncodedTable
 from isbor.data.feature_values import FeatureValues
 from isbor.data.training_set import TrainingSet
 from isbor.estimators.base import OrdinalClassifier
+from isbor.files.checks import need
 from isbor.inspection.background import Background
 from isbor.inspection.changes import MOST_FEATURES, Change, Changes, nearest_change
 from isbor.inspection.effects import Effects, Kind, MeanDraws, Predictor, accumulated, grid_of, partial
@@ -44,6 +45,14 @@ class ExplainedClassifier(OrdinalClassifier):
     def _keep_background(self, training: TrainingSet) -> None:
         """Keep the rows with which others are compared."""
         self._background = Background.of_training(training)
+
+    def _check_restored(self) -> None:
+        super()._check_restored()
+        if hasattr(self, "_background"):
+            n_columns = self._background.X.shape[1]
+            need(n_columns == len(self._encoding.feature), "its background is of another encoding")
+            score = self._score_sum()
+            need(len(score.source) == len(score.weights), "its functions come from other rows")
 
     def explain(
         self, X: ArrayLike, *, background: ArrayLike | None = None, functions: bool = True

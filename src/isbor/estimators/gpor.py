@@ -130,6 +130,7 @@ class GPOR(LatentClassifier):
         **SHARED_PARAMETERS,
     }
 
+    _model: Process
     thresholds_: FloatArray
     sigma_: float
     gamma_: float | FloatArray

@@ -1,13 +1,12 @@
 """`ISVOR`: incremental support vector ordinal regression."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isbor._core.types import FloatArray, IntArray, LabelArray
+from isbor._core.types import FloatArray, LabelArray
 from isbor.data.cells import Missing
 from isbor.data.folds import growing_fold_numbers
 from isbor.data.rows import TrainingRows
@@ -17,10 +16,12 @@ from isbor.data.weights import ClassWeight
 from isbor.estimators.base import all_or_nothing
 from isbor.estimators.kernel_machines import FOLDS, KERNEL_PARAMETERS, Gamma, KernelClassifier
 from isbor.estimators.parameters import POSITIVE, Allowed, choice
+from isbor.files.checks import need
 from isbor.kernel.incremental import extend
 from isbor.kernel.kernels import CutScore, Kernel, KernelName
 from isbor.kernel.machine import (
     Gram,
+    Learned,
     Machine,
     cut_score,
     dual_objective,
@@ -32,17 +33,6 @@ from isbor.kernel.machine import (
 from isbor.kernel.margins import margin_problem
 
 __all__ = ["ISVOR"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Learned:
-    """The state after all rows so far, from which learning can continue."""
-
-    training: TrainingSet
-    kernel: Kernel
-    gram: Gram  # of the distinct rows
-    fold: IntArray  # (n,) fold in which each row is held out; -1 if in none
-    machines: tuple[Machine, ...]  # of all rows, then of all rows but each fold
 
 
 class ISVOR(KernelClassifier[CutScore]):
@@ -154,9 +144,10 @@ class ISVOR(KernelClassifier[CutScore]):
         **KERNEL_PARAMETERS,
     }
 
+    _of_training_rows: ClassVar[tuple[str, ...]] = ("_learned",)
     dual_objective_: float
     violation_: float
-    _learned: _Learned
+    _learned: Learned
 
     def __init__(
         self,
@@ -217,11 +208,12 @@ class ISVOR(KernelClassifier[CutScore]):
         """
         self._check_parameters()
         self._refuse_what_needs_all_rows()
+        self._need_training_rows()
         with all_or_nothing(self):
             if hasattr(self, "_learned"):
                 if classes is not None:
                     _check_same_classes(classes, self.classes_)
-                before: _Learned | None = self._learned
+                before: Learned | None = self._learned
                 training = further_training(
                     self._learned.training, X, y, sample_weight, owner="ISVOR", class_weight=self.class_weight
                 )
@@ -236,11 +228,21 @@ class ISVOR(KernelClassifier[CutScore]):
             self._learn(training, kernel, before)
         return self
 
+    def _check_restored(self) -> None:
+        super()._check_restored()
+        if hasattr(self, "_learned"):
+            training = self._learned.training
+            need(np.array_equal(training.classes, self.classes_), "its training rows have other classes")
+            need(
+                len(training.encoding.categories) == self.n_features_in_,
+                "its training rows have other features",
+            )
+
     def _fit(self, X: object, y: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
         training = self._read_training(X, y, sample_weight, pairwise=self.kernel == "precomputed")
         self._learn(training, self._kernel_for(training), None)
 
-    def _learn(self, training: TrainingSet, kernel: Kernel, before: _Learned | None) -> None:
+    def _learn(self, training: TrainingSet, kernel: Kernel, before: Learned | None) -> None:
         """Learn the rows that are new in `training`."""
         rows = training.rows
         gram = Gram(kernel.gram(rows)) if before is None else _grown(before, rows)
@@ -255,7 +257,7 @@ class ISVOR(KernelClassifier[CutScore]):
             low, high = signed_bounds(margin_problem(rows.y, C, self.constraints), len(rows))
             start = _starting_point(training, before, number + 1)
             machines.append(extend(start, gram.values, low, high, tol=self.tol))
-        self._learned = _Learned(training, kernel, gram, fold, tuple(machines))
+        self._learned = Learned(training, kernel, gram, fold, tuple(machines))
         self._set_fitted(training, kernel, cut_score(machines[0]))
 
     def _set_fitted(self, training: TrainingSet, kernel: Kernel, cut: CutScore) -> None:
@@ -328,7 +330,7 @@ def _check_same_classes(classes: Sequence[Any] | LabelArray, known: Sequence[Any
 # Helpers that extend the state learned before to new rows and classes.
 
 
-def _grown(before: _Learned, rows: TrainingRows) -> Gram:
+def _grown(before: Learned, rows: TrainingRows) -> Gram:
     """Return the kernel matrix extended to the new rows."""
     old, new = rows.take(slice(len(before.gram))), rows.take(slice(len(before.gram), None))
     if len(new) == 0:
@@ -336,7 +338,7 @@ def _grown(before: _Learned, rows: TrainingRows) -> Gram:
     return before.gram.append(before.kernel(new.X, old), before.kernel.gram(new))
 
 
-def _starting_point(training: TrainingSet, before: _Learned | None, number: int) -> Machine:
+def _starting_point(training: TrainingSet, before: Learned | None, number: int) -> Machine:
     """Return the earlier machine, or an empty one, with thresholds between all classes that have rows."""
     n_thresholds = len(training.observed) - 1
     if before is None or number >= len(before.machines):

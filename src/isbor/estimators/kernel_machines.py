@@ -15,13 +15,14 @@ from isbor.data.training_set import TrainingSet
 from isbor.estimators.base import SHARED_PARAMETERS, OrdinalClassifier
 from isbor.estimators.explained import ExplainedClassifier
 from isbor.estimators.parameters import BOOLEAN, POSITIVE, Allowed, choice, integer, number
+from isbor.files.errors import ModelFileError
 from isbor.inspection.score import Ridge, ScoreSum, plain_functions
 from isbor.kernel.calibration import Calibration, calibrate, cross_fitted_scores
 from isbor.kernel.kernels import CutScore, Kernel, KernelMachine, KernelName
 from isbor.model.latent import Latent
 from isbor.prediction.decisions import Loss
 from isbor.prediction.empty_classes import insert_empty_levels
-from isbor.prediction.probabilities import lapse_after
+from isbor.prediction.probabilities import class_probabilities, lapse_after
 
 __all__ = ["FOLDS", "KERNEL_PARAMETERS", "Gamma", "BatchKernelClassifier", "KernelClassifier"]
 
@@ -65,6 +66,7 @@ class KernelClassifier(ExplainedClassifier, Generic[Cut]):
     support_vectors_: FloatArray
     gamma_: float
     n_iter_: int
+    _model: KernelMachine
     _calibration: Calibration | None
     _response_thresholds: FloatArray
     _lapse: float
@@ -74,6 +76,20 @@ class KernelClassifier(ExplainedClassifier, Generic[Cut]):
         tags: Tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+    def _check_restored(self) -> None:
+        super()._check_restored()
+        if self._calibration is not None:
+            self._check_thresholds(self._response_thresholds)
+            rows = np.zeros((1, len(self._encoding.feature)))
+            self._check_finite(
+                self._map_encoded(rows, lambda latent: class_probabilities(*self._response(latent)))
+            )
+        elif self.probability:
+            raise ModelFileError(
+                "The model was fitted with probability=False, and has probability=True now. Fit it again, or "
+                "set probability=False."
+            )
 
     def _kernel_for(self, training: TrainingSet) -> Kernel:
         gamma = 1.0 / training.n_varying if self.gamma == "scale" else float(self.gamma)

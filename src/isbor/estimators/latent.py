@@ -16,13 +16,14 @@ from isbor.data.training_set import TrainingSet
 from isbor.estimators.base import map_latent, map_rows
 from isbor.estimators.explained import ExplainedClassifier
 from isbor.estimators.parameters import check_coverage
+from isbor.files.checks import need, within
 from isbor.gp.reference import ReferenceProcess, fit_reference
 from isbor.inspection.effects import MeanDraws
 from isbor.model.latent import Drift, GaussianModel, Latent, LatentModel
 from isbor.prediction.band_check import BandCheck, Simulated
 from isbor.prediction.bands import N_DRAWS, Reference, probability_bands, probability_draws, score_std
 from isbor.prediction.empty_classes import insert_empty_levels
-from isbor.prediction.probabilities import lapse_after, with_lapses
+from isbor.prediction.probabilities import class_probabilities, lapse_after, with_lapses
 
 __all__ = ["LatentClassifier", "thresholds_of_all_levels"]
 
@@ -93,6 +94,29 @@ class LatentClassifier(ExplainedClassifier):
         if process is None:
             process = fit_reference(rows, training.scaling, slopes, workers)
         self._reference = Reference.beside(process, log_evidence, training.observed, len(training.classes))
+
+    def _check_restored(self) -> None:
+        super()._check_restored()
+        n_levels, n_columns = len(self.classes_), len(self._encoding.feature)
+        need(within(self._ranges.columns, n_columns), "its ranges are of other columns")
+        rates = self._base_rates
+        need(rates.shape == (n_levels,) and (rates > 0.0).all(), "its base rates are of other classes")
+        need(0.0 < self._unit < np.inf and np.isfinite(self._centre), "the unit of its score is none")
+        rows = np.zeros((1, n_columns))
+
+        def predicted(latent: Latent) -> FloatArray:
+            return class_probabilities(replace(latent, drift=Drift(np.full(1, 0.5), rates)), self._thresholds)
+
+        self._check_finite(self._map_encoded(rows, predicted))
+        if hasattr(self, "_reference"):
+            reference = self._reference
+            need(len(reference.process.scaling.mean) == n_columns, "its reference is of another encoding")
+            need(len(reference.places) == n_levels - 1, "its reference is of other classes")
+            latent = self._latent(rows)
+            self._check_finite(score_std(latent, self._thresholds, reference, rows))
+            self._check_finite(
+                np.stack(probability_bands(latent, self._thresholds, reference, rows, coverage=0.9))
+            )
 
     def _latent(self, rows: FloatArray) -> Latent:
         """Return the latent score of encoded rows, and how far probabilities drift to the base rates."""

@@ -21,13 +21,13 @@ from numpy.typing import ArrayLike
 from isbor._core.parallel import Workers
 from isbor._core.types import FloatArray, LabelArray
 from isbor.data.cells import Missing
-from isbor.data.rows import Scaling, TrainingRows
+from isbor.data.rows import TrainingRows
 from isbor.data.weights import ClassWeight
 from isbor.estimators.latent import LatentClassifier, thresholds_of_all_levels
 from isbor.inference.expansion import Expansion, expand
 from isbor.inference.mode import find_mode, starting_thresholds
 from isbor.inspection.score import Ridge, ScoreSum, plain_functions
-from isbor.model.latent import Latent
+from isbor.model.linear import LinearModel
 from isbor.prediction.probabilities import lapse_after
 
 __all__ = ["OrderedProbit"]
@@ -93,10 +93,10 @@ class OrderedProbit(LatentClassifier):
     True
     """
 
+    _model: LinearModel
     coef_: FloatArray
     thresholds_: FloatArray
     n_iter_: int
-    _model: "_LinearModel"
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class OrderedProbit(LatentClassifier):
         scaling = training.scaling
         with Workers(self.n_jobs) as workers:
             line = _maximum_likelihood(training.rows, workers)
-            model = _LinearModel(scaling, line.slopes, lapse_after(training.rows.total_weight))
+            model = LinearModel(scaling, line.slopes, lapse_after(training.rows.total_weight))
             thresholds = thresholds_of_all_levels(training, model, line.thresholds, workers)
             self._model, self._thresholds = model, thresholds
             n_parameters = np.count_nonzero(scaling.varying) + len(line.thresholds)
@@ -140,27 +140,6 @@ class OrderedProbit(LatentClassifier):
             np.full(d, -1),
             Ridge(degree=1),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _LinearModel:
-    """A linear function of the scaled columns, without uncertainty."""
-
-    scaling: Scaling
-    weights: FloatArray  # (d,)
-    lapse: float
-
-    @property
-    def n_functions(self) -> int:
-        return len(self.weights)
-
-    def latent(self, X: FloatArray) -> Latent:
-        mean = self.scaling(X) @ self.weights
-        return Latent(mean, np.zeros(len(X)), np.ones(len(X)), self.lapse)
-
-    def slopes(self, scaled: FloatArray) -> FloatArray:
-        """Return the slopes of the score along each scaled column at scaled rows, (n, d)."""
-        return np.broadcast_to(self.weights, scaled.shape)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ succession: the class that occurred, but for lapses (`isbor.prediction.probabili
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,7 @@ from isbor._core.parallel import Workers, row_blocks
 from isbor._core.trace import Callback, StopReason
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.blocks import is_source
+from isbor.data.encoding import TableEncoding
 from isbor.data.labels import OrderedLabels, encode_labels, rank_labels
 from isbor.data.numbers import NumberTable, rows_at_once
 from isbor.data.ranges import Ranges
@@ -36,6 +37,7 @@ from isbor.data.warps import Preparation
 from isbor.data.weights import ClassWeight
 from isbor.estimators.base import all_or_nothing
 from isbor.estimators.sparse import SparseClassifier
+from isbor.files.checks import need
 from isbor.inference.expansion import Expansion
 from isbor.inference.mode import Mode
 from isbor.inference.sparse import SparseModel
@@ -85,9 +87,10 @@ class StreamClassifier(SparseClassifier):
 
     half_life: float | None
     max_time: float | None
+    _of_training_rows: ClassVar[tuple[str, ...]] = ("_stream", "_renewed_at", "_renewed_for")
     _stream: Streamed
     _renewed_at: float  # total weight of all rows when all attributes were computed
-    _renewed_for: tuple[Any, ...]  # encoding and classes then
+    _renewed_for: tuple[TableEncoding, tuple[int, ...]]  # encoding and classes then
 
     @available_if(_learns_from_streams)
     def partial_fit(
@@ -136,6 +139,7 @@ class StreamClassifier(SparseClassifier):
         """
         self._check_parameters()
         self._check_combination()
+        self._need_training_rows()
         with all_or_nothing(self):
             self._show(lambda callback: self._learn(X, y, classes, sample_weight, callback))
         return self
@@ -155,6 +159,14 @@ class StreamClassifier(SparseClassifier):
     @abstractmethod
     def _note_stream(self) -> None:
         """Set attributes that say which family was selected."""
+
+    def _check_restored(self) -> None:
+        super()._check_restored()
+        need(hasattr(self, "_renewed_at") == hasattr(self, "_renewed_for"), "it lacks attributes")
+        if hasattr(self, "_stream"):
+            kept = self._stream.kept
+            need(np.array_equal(kept.classes, self.classes_), "its training rows have other classes")
+            need(len(kept.schema.categories) == self.n_features_in_, "its training rows have other features")
 
     def _learn(
         self,
@@ -196,7 +208,7 @@ class StreamClassifier(SparseClassifier):
                 self._stream = replace(stream, kept=kept)
                 if renewed:
                     self._renewed_at = kept.reservoir.seen
-                    self._renewed_for = training.encoding, tuple(training.observed)
+                    self._renewed_for = training.encoding, tuple(training.observed.tolist())
                 self.relevance_ = np.concatenate([member.numbers for member in self._stream.members])
         self._note_stream()
         return result
@@ -298,7 +310,7 @@ class StreamClassifier(SparseClassifier):
         if not hasattr(self, "_reference") or not hasattr(self, "_renewed_for"):
             return True
         encoding, observed = self._renewed_for
-        if encoding is not training.encoding or observed != tuple(training.observed):
+        if encoding is not training.encoding or observed != tuple(training.observed.tolist()):
             return True
         # With a half-life, the rows since then may be most of what counts.
         return reservoir.seen - self._renewed_at >= (1.0 - 1.0 / _GROWTH) * reservoir.total_weight

@@ -4,17 +4,19 @@ Symbols are those of `isbor.kernel.incremental`.
 """
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isbor._core.types import FloatArray, IntArray
-from isbor.kernel.kernels import CutScore
+from isbor.data.training_set import TrainingSet
+from isbor.kernel.kernels import CutScore, Kernel
 from isbor.kernel.margins import MarginProblem
 
 __all__ = [
     "Gram",
+    "Learned",
     "Machine",
     "cut_score",
     "dual_objective",
@@ -67,11 +69,8 @@ class Gram:
         grown._written[0] = end
         return grown
 
-    def __getstate__(self) -> FloatArray:
-        return self.values.copy()
-
-    def __setstate__(self, values: FloatArray) -> None:
-        Gram.__init__(self, values)
+    def __reduce__(self) -> tuple[type[Self], tuple[FloatArray]]:
+        return type(self), (self.values.copy(),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +95,17 @@ class Machine:
         """Coefficients β of the kernels, (n,)."""
         coef: FloatArray = self.alpha.sum(axis=1)
         return coef
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The state after all rows so far, from which learning can continue."""
+
+    training: TrainingSet
+    kernel: Kernel
+    gram: Gram  # of the distinct rows
+    fold: IntArray  # (n,) fold in which each row is held out; -1 if in none
+    machines: tuple[Machine, ...]  # of all rows, then of all rows but each fold
 
 
 def empty_machine(n_thresholds: int) -> Machine:

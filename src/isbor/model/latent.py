@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from isbor._core.types import FloatArray
+from isbor.data.rows import Scaling
 
 __all__ = ["Drift", "GaussianModel", "Latent", "LatentModel"]
 
@@ -74,6 +75,10 @@ class Latent:
 
 class LatentModel(Protocol):
     """A fitted model of the latent score."""
+
+    @property
+    def scaling(self) -> Scaling:
+        """How encoded rows are scaled."""
 
     @property
     def n_functions(self) -> int:

@@ -25,7 +25,7 @@ import numpy as np
 
 from isbor._core.parallel import Workers, row_blocks
 from isbor._core.types import FloatArray, IntArray
-from isbor.data.rows import TrainingRows
+from isbor.data.rows import Scaling, TrainingRows
 from isbor.data.warps import Preparation
 from isbor.gp.dense import DenseModel
 from isbor.inference.sparse import SparseModel
@@ -79,6 +79,11 @@ class Ensemble:
             ),
             lapse=ensembles[0].lapse,
         )
+
+    @property
+    def scaling(self) -> Scaling:
+        """How encoded rows are scaled."""
+        return self.preparation.scaling
 
     @property
     def n_functions(self) -> int:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from isbor._core.whole_files import write_whole
 from isbor.experiments.reporting.figures.study import FIGURE_NAMES, study_figures
 from isbor.experiments.reporting.figures.style import rendered
-from isbor.experiments.reporting.files import write_whole
 from isbor.experiments.reporting.page import report_page
 from isbor.experiments.reporting.results import Results
 from isbor.experiments.reporting.tables.study import TABLE_NAMES, study_tables
