@@ -35,12 +35,16 @@ def grades():
 
 
 def expected_failures(estimator):
-    return {
+    failures = {
         "check_classifiers_classes": "Strings without an order are refused on purpose.",
         "check_classifiers_train": "predict is no argmax of predict_proba.",
-        "check_sample_weight_equivalence_on_dense_data": "Random splits take rows, not weights.",
-        "check_sample_weight_equivalence_on_sparse_data": "Random splits take rows, not weights.",
     }
+    if getattr(estimator, "method", None) == "split":
+        for kind in ("dense", "sparse"):
+            failures[f"check_sample_weight_equivalence_on_{kind}_data"] = (
+                "It draws rows, whatever they weigh."
+            )
+    return failures
 
 
 @parametrize_with_checks(
@@ -127,9 +131,16 @@ def test_weights_reach_the_model_inside(meta, grades):
     for inside in (OrderedProbit(n_jobs=1), make_pipeline(StandardScaler(), OrderedProbit(n_jobs=1))):
         model = meta(inside, cv=3).fit(X, swapped, sample_weight=weight)
         assert mean_absolute_error(y, model.predict(X)) < 0.5  # 1.1 if they did not
-    sets = PredictionSetClassifier(OrderedProbit(n_jobs=1)).fit(X, swapped, sample_weight=weight)
-    assert sets.n_calibration_[0] == 49  # of 100 held-out rows, those of positive weight
-    covered = sets.predict_set(X)[np.arange(len(y)), y].mean()
+
+
+def test_rows_of_weight_zero_do_not_calibrate(grades):
+    X, y = grades
+    weight = np.where(np.arange(len(y)) % 2, 2.0, 0.0)
+    swapped = np.where(weight, y, 3 - y)
+    held_out = np.random.RandomState(0).permutation(len(y))[:100]
+    model = PredictionSetClassifier(OrderedProbit(n_jobs=1)).fit(X, swapped, sample_weight=weight)
+    assert model.n_calibration_.tolist() == [np.count_nonzero(held_out % 2)] * 4
+    covered = model.predict_set(X)[np.arange(len(y)), y].mean()
     assert 0.85 < covered < 0.97
 
 

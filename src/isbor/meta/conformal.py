@@ -37,10 +37,11 @@ c`,
 
 .. math:: P(y \in C) \ge 1 - 2\alpha - \sqrt{2/n}
 
-(Barber, Candès, Ramdas and Tibshirani 2021, Theorem 4), and about :math:`1 - \alpha` unless small changes of
-the training rows change the classifier much. The classifiers differ in their medians, so the accepted classes
-need not be neighbours, nor have the median of the averaged probabilities among them: the set is the smallest
-run of classes that has all of these. A larger set keeps the guarantee.
+(Barber, Candès, Ramdas and Tibshirani 2021, Theorem 4; for classes Romano, Sesia and Candès 2020), and about
+:math:`1 - \alpha` unless small changes of the training rows change the classifier much. The classifiers
+differ in their medians, so the accepted classes need not be neighbours, nor have the median of the averaged
+probabilities among them: the set is the smallest run of classes that has all of these. A larger set keeps the
+guarantee.
 
 *For each class* (Mondrian). If class k is compared with the calibration rows of class k alone, n being their
 number, :math:`P(y \in C \mid y = k) \ge c` for every class k. (For CV+ the bound is not proved for a single

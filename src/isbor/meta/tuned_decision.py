@@ -150,11 +150,11 @@ class TunedDecisionClassifier(ClassifierMixin, BaseEstimator):
         everything = np.arange(len(table))
         labels = {str(loss): least_expected_loss(proba, loss) for loss in _LOSSES}
         labels[_CUTOFFS] = _held_out_labels(proba, folds, score)
-        self.scores_ = {rule: score(codes, everything) for rule, codes in labels.items()}
-        self.rule_ = _chosen(labels, self.scores_, folds, score)
-        self.cutoffs_ = best_cutoffs(proba, partial(score, rows=everything))
+        scores = {rule: score(codes, everything) for rule, codes in labels.items()}
         self.estimator_ = table.fit(self.estimator)
-        self.classes_ = table.labels.classes
+        self.classes_, self.scores_ = table.labels.classes, scores
+        self.rule_ = _chosen(labels, scores, folds, score)
+        self.cutoffs_ = best_cutoffs(proba, partial(score, rows=everything))
         set_features(self, self.estimator_)
         return self
 
