@@ -8,8 +8,8 @@ from benchmarks.other_sets import SETS
 from benchmarks.problems import draw_grades
 from benchmarks.studies import OTHER_SETS, SADDLE, SEVENTY
 from isbor._core.types import IntArray
+from isbor.data.frames import take_rows
 from isbor.experiments import Task
-from isbor.experiments.description.tasks import take_rows
 
 __all__ = ["PROBLEMS", "Grades", "Problem", "Rows"]
 

@@ -12,8 +12,9 @@ from typing import Any, Literal, TypeAlias
 
 import narwhals as nw
 import numpy as np
+from scipy.sparse import issparse
 
-from isbor._core.types import FloatArray
+from isbor._core.types import FloatArray, IntArray
 
 __all__ = [
     "UNSEEN",
@@ -26,6 +27,7 @@ __all__ = [
     "holds_numbers",
     "read_column",
     "refuse_dask",
+    "take_rows",
 ]
 
 Category: TypeAlias = str | bool | int | float
@@ -62,6 +64,14 @@ def data_frame(X: object) -> nw.DataFrame[Any] | None:
             "Pass X.collect()."
         )
     return table if isinstance(table, nw.DataFrame) else None
+
+
+def take_rows(X: Any, rows: IntArray) -> Any:
+    """Return rows of an array, sparse matrix, list or data frame, by position."""
+    table = data_frame(X)
+    if table is not None:
+        return table[rows.tolist()].to_native()
+    return X.tocsr()[rows] if issparse(X) else np.asarray(X)[rows]
 
 
 def refuse_dask(X: object) -> None:

@@ -5,9 +5,10 @@ from typing import Any, Literal, NamedTuple
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils import check_consistent_length
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
+from isbor.data.frames import take_rows
 from isbor.data.labels import is_missing
 
 __all__ = ["RatedRows", "from_ratings"]
@@ -71,7 +72,7 @@ def from_ratings(
     groups, raters = np.nonzero(known)
     y = np.array(table[groups, raters].tolist())
     weight = 1.0 / known.sum(axis=1)[groups] if count == "items" else np.ones(len(groups))
-    return RatedRows(_safe_indexing(X, groups), y, weight, groups)
+    return RatedRows(take_rows(X, groups), y, weight, groups)
 
 
 def _cells(ratings: object) -> LabelArray:

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
+from isbor._core.tables import frame_library
 from isbor._core.types import FloatArray, IntArray
 from isbor.datasets.catalogue import BENCHMARKS, Benchmark
 from isbor.datasets.files import read_table, write_table
-from isbor.datasets.frames import frame, frame_library
+from isbor.datasets.frames import frame
 from isbor.datasets.synthetic import make_balance_scale
 
 __all__ = ["cut_by_rank", "load_benchmark"]

@@ -1,6 +1,5 @@
 """Data frames of pandas or polars, whichever is installed, with codes replaced by categories."""
 
-import importlib
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -10,17 +9,7 @@ import numpy as np
 from isbor._core.types import FloatArray
 from isbor.datasets.catalogue import Codes
 
-__all__ = ["frame", "frame_library"]
-
-
-def frame_library() -> ModuleType | None:
-    """Return the module pandas or, if it is not installed, polars; None if neither is."""
-    for name in ("pandas", "polars"):
-        try:
-            return importlib.import_module(name)
-        except ImportError:
-            continue
-    return None
+__all__ = ["frame"]
 
 
 def frame(

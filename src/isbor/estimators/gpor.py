@@ -136,7 +136,6 @@ class GPOR(LatentClassifier):
     gamma_: float | FloatArray
     log_evidence_: float
     n_iter_: int
-    _model: Process
     _source: IntArray  # (n,) numbers of the training rows of the process
 
     def __init__(

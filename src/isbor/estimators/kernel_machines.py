@@ -70,7 +70,6 @@ class KernelClassifier(ExplainedClassifier, Generic[Cut]):
     _calibration: Calibration | None
     _response_thresholds: FloatArray
     _lapse: float
-    _model: KernelMachine
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()

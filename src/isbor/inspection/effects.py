@@ -34,10 +34,10 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from isbor._core.tables import as_frame, objects
 from isbor._core.types import FloatArray, LabelArray
 from isbor.data.feature_values import FeatureValues, Value, value_text
 from isbor.inspection.background import Background
-from isbor.inspection.frames import as_frame, objects
 
 __all__ = ["Curve", "Effects", "Kind", "MeanDraws", "Predictor", "accumulated", "grid_of", "partial"]
 
@@ -121,7 +121,7 @@ class Effects:
         )
 
     def to_frame(self) -> Any:
-        """Return one line for each value or pair of values, as a data frame; without pandas, a dict.
+        """Return a line for each value or pair of values, as a data frame; without pandas and polars, a dict.
 
         Columns are the values, score, expected rank, and class probabilities with the ends of their bands.
         """

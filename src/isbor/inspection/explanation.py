@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from isbor._core.tables import as_frame, objects
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.feature_values import Value, value_text
-from isbor.inspection.frames import as_frame, objects
 
 __all__ = ["Explanation"]
 
@@ -64,7 +64,7 @@ class Explanation:
     def to_frame(self) -> Any:
         """Return one line for each row and feature: row, feature, value, contribution.
 
-        A pandas data frame; without pandas, a dict of arrays.
+        A data frame of pandas or polars; without them, a dict of arrays.
         """
         n, d = self.contributions.shape
         return as_frame(

@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from isbor._core.tables import as_frame
 from isbor._core.types import FloatArray, IntArray, LabelArray
-from isbor.datasets.frames import frame_library
 from isbor.estimators.isbor import ISBOR
 from isbor.meta.conformal import median_levels
 from isbor.meta.table import LabelledTable, stratified_folds
@@ -57,13 +57,10 @@ class SuspiciousLabels:
     predicted: LabelArray  # (n,) the median of the prediction without the row
 
     def to_frame(self) -> Any:
-        """Return the table as a data frame of pandas, or of polars if only polars is installed."""
-        library = frame_library()
-        if library is None:
-            raise ImportError("to_frame needs pandas or polars. Install one of them: pip install pandas.")
+        """Return a line for each row, as a data frame; without pandas and polars, a dict of arrays."""
         names = ("row", "label", "predicted", "score", "error_probability")
         columns = (self.rows, self.labels, self.predicted, self.scores, self.error_probability)
-        return library.DataFrame(dict(zip(names, columns, strict=True)))
+        return as_frame(dict(zip(names, columns, strict=True)))
 
 
 def suspicious_labels(

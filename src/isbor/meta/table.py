@@ -17,10 +17,11 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, _safe_indexing, check_consistent_length, get_tags, indexable
+from sklearn.utils import Tags, check_consistent_length, get_tags, indexable
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.folds import fold_numbers
+from isbor.data.frames import take_rows
 from isbor.data.labels import OrderedLabels, encode_labels, ordered_union, rank_labels
 from isbor.data.weights import check_sample_weight
 from isbor.metrics.arguments import spread_columns
@@ -78,13 +79,13 @@ class LabelledTable:
         rows = np.arange(len(self)) if rows is None else rows
         y = self.labels.classes[self.labels.codes[rows]]
         weights = {} if self.weight is None else {_weight_parameter(model): self.weight[rows]}
-        return model.fit(_safe_indexing(self.X, rows), y, **weights)
+        return model.fit(take_rows(self.X, rows), y, **weights)
 
     def proba(self, model: Any, rows: IntArray) -> FloatArray:
         """Return class probabilities of some rows, with columns in order."""
         if not len(rows):
             return np.empty((0, len(self.labels.classes)))
-        return ordered_proba(model, _safe_indexing(self.X, rows), self.labels.classes)
+        return ordered_proba(model, take_rows(self.X, rows), self.labels.classes)
 
     def cross_fitted(self, estimator: Any, folds: Folds) -> FloatArray:
         """Return the probabilities of each row by a classifier that has not seen it, (n, r)."""

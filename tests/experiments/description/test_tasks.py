@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from isbor.data.frames import take_rows
 from isbor.datasets import make_balance_scale, make_saddle
 from isbor.experiments import BenchmarkData, CrossValidation, Holdout, Saddle, Share, TableFile
-from isbor.experiments.description.tasks import Data, take_rows
+from isbor.experiments.description.tasks import Data
 
 ORDER = ("low", "mid", "high")
 TEXT = "grade,size,kind\nlow,1.5,a\nhigh,,b\nmid,2.5,\nlow,0.5,b\n"

@@ -17,7 +17,6 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from isbor._core.types import IntArray, LabelArray
-from isbor.data.frames import data_frame
 from isbor.data.labels import encode_labels, is_quantity
 from isbor.datasets import load_benchmark, make_saddle
 from isbor.datasets.catalogue import BENCHMARKS
@@ -37,7 +36,6 @@ __all__ = [
     "Task",
     "file_digest",
     "label_text",
-    "take_rows",
 ]
 
 _SHOWN = 10  # names quoted in a message
@@ -302,12 +300,6 @@ class Task:
         data = self.source.load()
         self.scheme.check(data, self.title)
         return data
-
-
-def take_rows(X: Any, rows: IntArray) -> Any:
-    """Return rows of an array or data frame, by position."""
-    table = data_frame(X)
-    return X[rows] if table is None else table[rows.tolist()].to_native()
 
 
 def _encoded(X: Any, y: IntArray) -> Data:

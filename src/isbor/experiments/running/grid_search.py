@@ -24,8 +24,8 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
 
 from isbor._core.types import FloatArray, IntArray
+from isbor.data.frames import take_rows
 from isbor.experiments.description.experiment import Search
-from isbor.experiments.description.tasks import take_rows
 from isbor.metrics import get_scorer
 
 __all__ = ["best_point"]

@@ -12,9 +12,10 @@ from sklearn.preprocessing import StandardScaler
 
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.encoding import learn_table
+from isbor.data.frames import take_rows
 from isbor.experiments.description.experiment import Job
 from isbor.experiments.description.models import Model, make_estimator, plain_parameters
-from isbor.experiments.description.tasks import Data, take_rows
+from isbor.experiments.description.tasks import Data
 from isbor.experiments.running.grid_search import best_point
 from isbor.experiments.running.records import Record
 from isbor.metrics import (
