@@ -2,7 +2,7 @@
 
 There are infinitely many candidate functions, so they are searched. One round is
 
-    3 × (propose many → keep and improve the best → one pass of moves) → delete functions → move all functions
+    2 × (propose many → keep and improve the best → one pass of moves) → delete functions → move all functions
 
 Rounds are repeated until one raises the objective by little. (With more rows, training all functions jointly
 is cheaper, see `isbor.search.adaptive.joint`; with few rows, it would fit noise, because only here the
@@ -51,13 +51,13 @@ class AdaptiveSettings:
     max_vectors: float = np.inf
     n_fresh: int = 600  # fresh functions proposed in each pass
     n_children: int = 200  # children proposed in each pass
-    n_kept: int = 64  # fresh functions and children kept
+    n_kept: int = 40  # fresh functions and children kept
     n_oblique: int = 8  # oblique ramps proposed in each pass, all kept
-    candidate_steps: int = 6  # ascent steps of each kept proposal
-    passes: int = 3  # in a round
+    candidate_steps: int = 4  # ascent steps of each kept proposal
+    passes: int = 2  # in a round
     growing_share: float = 0.1  # share of the size prior that applies while a round adds functions
     ascent_steps: int = 15  # when all functions are moved
-    max_rounds: int = 5
+    max_rounds: int = 4
     # The last round is one that raises the objective by less than this share of it, or this many nats.
     round_rtol: float = 1e-3
     round_atol: float = 2.0
