@@ -29,7 +29,7 @@ from isbor.prediction.ensemble import Ensemble
 __all__ = ["feature_relevance"]
 
 _MAX_ROWS = 2000
-_MAX_PAIRS = 10_000  # with more, the error of the estimate is mostly that of the rows
+_MAX_PAIRS = 20_000
 # Limit on function values, pairs × features × functions that use them; beyond it, pairs and rows are reduced.
 _MAX_VALUES = 20_000_000
 _MIN_PAIRS = 20

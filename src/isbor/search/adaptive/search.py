@@ -53,7 +53,7 @@ class AdaptiveSettings:
     n_children: int = 200  # children proposed in each pass
     n_kept: int = 40  # fresh functions and children kept
     n_oblique: int = 8  # oblique ramps proposed in each pass, all kept
-    candidate_steps: int = 4  # ascent steps of each kept proposal
+    candidate_steps: int = 6  # ascent steps of each kept proposal
     passes: int = 2  # in a round
     growing_share: float = 0.1  # share of the size prior that applies while a round adds functions
     ascent_steps: int = 15  # when all functions are moved
