@@ -2,7 +2,7 @@
 
 There are infinitely many candidate functions, so they are searched. One round is
 
-    2 × (propose many → keep and improve the best → one pass of moves) → delete functions → move all functions
+    3 × (propose many → keep and improve the best → one pass of moves) → delete functions → move all functions
 
 Rounds are repeated until one raises the objective by little. (With more rows, training all functions jointly
 is cheaper, see `isbor.search.adaptive.joint`; with few rows, it would fit noise, because only here the
@@ -54,7 +54,7 @@ class AdaptiveSettings:
     n_kept: int = 40  # fresh functions and children kept
     n_oblique: int = 8  # oblique ramps proposed in each pass, all kept
     candidate_steps: int = 6  # ascent steps of each kept proposal
-    passes: int = 2  # in a round
+    passes: int = 3  # in a round
     growing_share: float = 0.1  # share of the size prior that applies while a round adds functions
     ascent_steps: int = 15  # when all functions are moved
     max_rounds: int = 4
