@@ -127,9 +127,9 @@ def test_a_gaussian_process_is_a_model_like_any_other(two_of_six, monkeypatch, f
     assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-6)
 
 
-def test_a_gaussian_process_has_to_be_clearly_better():
-    """One standard error better than all sparse candidates, in a comparison of made-up scores."""
-    rng = np.random.default_rng(0)
+def made_up_scores(seed):
+    """Return a function that makes up validations by their mean gain and its noise, on common rows."""
+    rng = np.random.default_rng(seed)
     common = rng.normal(-1.0, 0.3, 300)
 
     def scores(gain, noise):
@@ -137,10 +137,40 @@ def test_a_gaussian_process_has_to_be_clearly_better():
         log_p = common + gain + noise * rng.normal(size=300)
         return [Validation(latent, np.zeros(1), np.zeros(300, dtype=int), np.ones(300), 5, log_p)]
 
+    return scores
+
+
+def test_a_gaussian_process_has_to_be_clearly_better():
+    """One standard error better than all sparse candidates, in a comparison of made-up scores."""
+    scores = made_up_scores(0)
     found = {("rbf",): scores(-0.1, 0.01), ("mixed",): scores(0.0, 0.01), ("gp",): scores(0.0, 2.0)}
     assert selection._select(found, folded=True).families == ("mixed",)
     found["gp",] = scores(0.1, 0.1)
     assert selection._select(found, folded=True).families == ("gp",)
+
+
+def test_families_race_in_cross_validation():
+    """What further folds would hardly select is dropped after the first."""
+    scores = made_up_scores(1)
+    both = "rbf", "mixed"
+    found = {("rbf",): scores(-0.1, 0.1), ("mixed",): scores(0.0, 0.1), both: scores(0.01, 0.1)}
+    assert selection._contenders(found) == [("mixed",), both]
+    found["gp",] = scores(-0.02, 0.1)  # not far behind, but it would have to be clearly ahead
+    assert selection._contenders(found) == [("mixed",), both]
+    found["gp",] = scores(0.0, 0.3)
+    assert selection._contenders(found) == [("mixed",), both, ("gp",)]
+    found["gp",] = scores(0.2, 0.1)
+    assert selection._contenders(found) == [("gp",)]
+
+
+def test_what_was_dropped_is_not_selected():
+    """Even if its one fold looks better than all folds of the others."""
+    scores = made_up_scores(2)
+    found = {("rbf",): scores(0.3, 0.1), ("mixed",): scores(0.0, 0.1) + scores(0.1, 0.1)}
+    chosen = selection._select(found, folded=True)
+    assert chosen.families == ("mixed",)
+    assert [trial.n_fits for trial in chosen.trials] == [1, 2]
+    assert chosen.reason == "best log score on held-out rows (2 folds)."
 
 
 def test_what_is_not_compared():

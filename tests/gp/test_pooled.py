@@ -10,7 +10,7 @@ from isbor.gp.dense import dense_model
 from isbor.gp.ep import expectation_propagation
 from isbor.gp.pooled import Factors, PooledRows, pooled_evidence, score_moments
 from isbor.gp.process import Covariance
-from isbor.gp.two_scales import TwoScales, fit_two_scales
+from isbor.gp.two_scales import Pairs, TwoScales, fit_two_scales
 from isbor.model.latent import Latent
 from isbor.model.likelihood import edges, ordinal_probit
 from isbor.prediction.probabilities import class_probabilities
@@ -153,7 +153,10 @@ def test_gradient_of_evidence_and_prior():
         return exact(there.gram(rows.X), rows, there.thresholds).log_evidence + there.log_prior
 
     evidence = exact(at.gram(rows.X), rows, at.thresholds)
-    assert_allclose(at.gradient(rows.X, evidence), dense.gradient(height, at.point), rtol=1e-4, atol=1e-4)
+    pairs = Pairs.of(rows.X)
+    assert_allclose(
+        at.gradient(pairs, at.parts(pairs), evidence), dense.gradient(height, at.point), rtol=1e-4, atol=1e-4
+    )
 
 
 def noisy_steps(n, d, seed, noise=0.3):
@@ -220,14 +223,14 @@ def test_the_process_is_a_sum_of_functions():
     rows, fit = fitted(X, y)
     model = dense_model(rows, fit)
     Z = np.random.default_rng(5).normal(size=(20, 3))
-    latent = model.latent(Z, 2.0)
+    latent = model.latent(Z)
     assert isinstance(latent, Latent)
     mean, variance = score_moments(
         fit.parameters.covariances(Z, rows.X), fit.parameters.variance, fit.evidence.posterior
     )
-    assert_allclose(latent.mean, 2.0 * mean, rtol=1e-7, atol=1e-9)
-    assert_allclose(latent.variance, 4.0 * variance, rtol=1e-6, atol=1e-9)
-    assert_allclose(latent.mean, 2.0 * model.functions(Z) @ model.mode.weights, rtol=1e-7, atol=1e-7)
+    assert_allclose(latent.mean, mean, rtol=1e-7, atol=1e-9)
+    assert_allclose(latent.variance, variance, rtol=1e-6, atol=1e-9)
+    assert_allclose(latent.mean, model.functions(Z) @ model.mode.weights, rtol=1e-7, atol=1e-7)
     score = model.latent(X).mean
     assert_allclose(model.mode.expansion.latent_mean, score.mean(), atol=1e-7)
     assert_allclose(model.mode.expansion.latent_variance, score.var(), rtol=1e-6)

@@ -9,6 +9,7 @@ from scipy.special import ndtr
 
 from isbor._core.parallel import Workers
 from isbor.data.rows import Scaling, canonical_rows
+from isbor.gp import reference as reference_module
 from isbor.gp.laplace import laplace
 from isbor.gp.reference import fit_reference, noise_derivatives
 from isbor.model.likelihood import edges
@@ -114,3 +115,16 @@ def test_many_rows_are_sampled():
     assert np.isfinite(of_sample.log_evidence)
     ratio = found.law(rows.X[:50]).covariance / of_sample.law(rows.X[:50]).covariance
     assert_allclose(np.median(ratio), 8000 / 9000, rtol=0.05)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_width_and_amplitude_are_nearly_the_best_of_the_grid(seed):
+    rows = drawn(120, lambda X: np.full(len(X), 0.5), seed)
+    metric = np.full(2, 0.5)
+    with Workers(1) as workers:
+        width, amplitude = reference_module._best_scale(rows, metric, workers)
+        grid = reference_module._Grid(rows, metric, workers)
+        widths, amplitudes = reference_module._WIDTHS, reference_module._AMPLITUDES
+        heights = [[grid.height(w, a) for a in range(len(amplitudes))] for w in range(len(widths))]
+    found = heights[widths.index(width)][amplitudes.index(amplitude)]
+    assert found > np.max(heights) - 0.5

@@ -56,8 +56,8 @@ class DenseModel:
         """Return the log evidence: no function was selected, so none has a price."""
         return self.log_evidence
 
-    def latent(self, prepared: FloatArray, scale: float = 1.0) -> Latent:
-        """Return the latent score at prepared rows, with score and noise multiplied by `scale`."""
+    def latent(self, prepared: FloatArray) -> Latent:
+        """Return the latent score at prepared rows."""
         n = len(self) // len(self.variances)
         parts = [slice(k * n, (k + 1) * n) for k in range(len(self.variances))]
         # The functions of one part have one metric, and are evaluated together.
@@ -66,7 +66,7 @@ class DenseModel:
             for part, variance in zip(parts, self.variances, strict=True)
         )
         mean, variance = score_moments(np.asarray(covariances), sum(self.variances), self.posterior)
-        return Latent(scale * mean, scale**2 * variance, np.full(len(mean), scale**2))
+        return Latent(mean, variance, np.ones(len(mean)))
 
 
 def dense_model(rows: PooledRows, fit: TwoScalesFit) -> DenseModel:

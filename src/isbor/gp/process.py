@@ -53,9 +53,19 @@ __all__ = [
     "Inference",
     "ProcessPosterior",
     "Process",
+    "negative_squared_distances",
     "process_posterior",
     "sum_by_threshold",
 ]
+
+
+def negative_squared_distances(X: FloatArray, Z: FloatArray) -> FloatArray:
+    """Return minus the squared distances between two sets of rows, shape (n, m)."""
+    values: FloatArray = (2.0 * X) @ Z.T
+    values -= np.einsum("ij,ij->i", X, X)[:, None]
+    values -= np.einsum("ij,ij->i", Z, Z)
+    np.minimum(values, 0.0, out=values)  # rounding may make a squared distance negative
+    return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +78,7 @@ class Covariance:
     def __call__(self, X: FloatArray, Z: FloatArray) -> FloatArray:
         """Return the covariances between two sets of rows, shape (n, m)."""
         root = np.sqrt(self.scales)
-        X, Z = X * root, Z * root
-        values: FloatArray = X @ Z.T
-        values *= 2.0
-        values -= np.add.outer(np.einsum("ij,ij->i", X, X), np.einsum("ij,ij->i", Z, Z))
-        np.minimum(values, 0.0, out=values)  # rounding may make a squared distance negative
+        values = negative_squared_distances(X * root, Z * root)
         np.exp(values, out=values)
         values *= self.amplitude**2
         return values

@@ -31,7 +31,8 @@ data do not ask for hardly varies. Score and noise are fitted in turn, a few tim
 .. math:: C_{kl} = \frac{\operatorname{Cov}(b_k - f, b_l - f)}{s^2} + \eta_k \eta_l \operatorname{Var} t .
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -189,8 +190,11 @@ def fit_reference(
     columns = columns_of(sample, functions, workers)
     amplitude, mode = _first_mode(sample, columns, amplitude, workers)
     t, cost, noise = np.zeros(len(sample)), 0.0, None
+    candidates = [InducedFunctions.of(sample, width * metric, _INDUCING_NOISE) for width in _NOISE_WIDTHS]
+    of_noise = [(some, some(sample.X)) for some in candidates]
+    of_score = functions(sample.X)
     for _ in range(_ROUNDS):
-        found, its_cost = _fit_noise(sample, mode, functions, metric, t)
+        found, its_cost = _fit_noise(sample, of_score @ mode.weights, mode.thresholds, of_noise, t)
         its_t = found.moments(sample.X)[0]
         shape = RowShape(np.exp(its_t), np.empty((0, len(sample))))
         try:
@@ -223,21 +227,50 @@ def _metric(slopes: FloatArray, scaling: Scaling) -> FloatArray:
 
 
 def _best_scale(rows: TrainingRows, metric: FloatArray, workers: Workers) -> tuple[float, float]:
-    """Return the width and the amplitude with the highest evidence."""
-    best, highest = (_WIDTHS[len(_WIDTHS) // 2], 1.0), -np.inf
-    for width in _WIDTHS:
-        functions = InducedFunctions.of(rows, width * metric, _INDUCING)
-        columns = columns_of(rows, functions, workers)
-        mode: Mode | None = None
-        for amplitude in _AMPLITUDES:
-            try:
-                mode = _mode(rows, columns, amplitude, mode, workers)
-                height = log_evidence(mode)
-            except UnresolvedError:
-                continue
-            if height > highest:
-                best, highest = (width, amplitude), height
-    return best
+    """Return the width and the amplitude on the grid from which no step raises the evidence.
+
+    A wider process of a larger amplitude is nearly the same one, so steps that change both are tried, too.
+    """
+    grid = _Grid(rows, metric, workers)
+    here, better = (len(_WIDTHS) // 2, len(_AMPLITUDES) // 2), True
+    while better:
+        w, a = here
+        near = [(w, a), (w, a - 1), (w, a + 1), (w - 1, a), (w + 1, a), (w - 1, a + 1), (w + 1, a - 1)]
+        best = max(near, key=lambda place: grid.height(*place))
+        here, better = best, best != here
+    return _WIDTHS[here[0]], _AMPLITUDES[here[1]]
+
+
+@dataclass
+class _Grid:
+    """The log evidence at each width and amplitude, computed once."""
+
+    rows: TrainingRows
+    metric: FloatArray
+    workers: Workers
+    columns: dict[int, Columns] = field(default_factory=dict)  # by width
+    modes: dict[int, Mode] = field(default_factory=dict)  # the last one of each width, to start from
+    heights: dict[tuple[int, int], float] = field(default_factory=dict)
+
+    def height(self, w: int, a: int) -> float:
+        """Return the log evidence at a place of the grid; -∞ outside, or if it is not resolved."""
+        if not (0 <= w < len(_WIDTHS) and 0 <= a < len(_AMPLITUDES)):
+            return -np.inf
+        if (w, a) not in self.heights:
+            self.heights[w, a] = self._compute(w, a)
+        return self.heights[w, a]
+
+    def _compute(self, w: int, a: int) -> float:
+        if w not in self.columns:
+            functions = InducedFunctions.of(self.rows, _WIDTHS[w] * self.metric, _INDUCING)
+            self.columns[w] = columns_of(self.rows, functions, self.workers)
+        try:
+            mode = _mode(self.rows, self.columns[w], _AMPLITUDES[a], self.modes.get(w), self.workers)
+            height = log_evidence(mode)
+        except UnresolvedError:
+            return -np.inf
+        self.modes[w] = mode
+        return height
 
 
 def _first_mode(
@@ -271,12 +304,19 @@ def _mode(
 
 
 def _fit_noise(
-    rows: TrainingRows, mode: Mode, functions: InducedFunctions, metric: FloatArray, t: FloatArray
+    rows: TrainingRows,
+    score: FloatArray,
+    thresholds: FloatArray,
+    candidates: Sequence[tuple[InducedFunctions, FloatArray]],
+    t: FloatArray,
 ) -> tuple[NoiseProcess, float]:
-    """Fit ln s given the score, from the expansion at t; return it with the cost of its weights in nats."""
-    slope, curvature = noise_derivatives(rows, functions(rows.X) @ mode.weights, mode.thresholds, t)
+    """Fit ln s given the score, from the expansion at t; return it with the cost of its weights in nats.
+
+    `candidates` are functions of different widths with their values at the rows.
+    """
+    slope, curvature = noise_derivatives(rows, score, thresholds, t)
     linear = slope + curvature * t
-    fits = [_noise_of_width(rows, width * metric, linear, curvature) for width in _NOISE_WIDTHS]
+    fits = [_noise_of(functions, psi, linear, curvature) for functions, psi in candidates]
     noise, _, cost = max(fits, key=lambda fit: fit[1])
     return noise, cost
 
@@ -298,12 +338,10 @@ def noise_derivatives(
     return rows.weight * slope, rows.weight * curvature
 
 
-def _noise_of_width(
-    rows: TrainingRows, metric: FloatArray, linear: FloatArray, curvature: FloatArray
+def _noise_of(
+    functions: InducedFunctions, psi: FloatArray, linear: FloatArray, curvature: FloatArray
 ) -> tuple[NoiseProcess, float, float]:
-    """Return the noise with this metric, its highest log evidence, and the cost of its weights."""
-    functions = InducedFunctions.of(rows, metric, _INDUCING_NOISE)
-    psi = functions(rows.X)
+    """Return the noise of functions with values ψ, its highest log evidence, and the cost of its weights."""
     size, directions = np.linalg.eigh(psi.T @ (curvature[:, None] * psi))
     size = np.maximum(size, 0.0)
     pull = directions.T @ (psi.T @ linear)

@@ -31,16 +31,17 @@ join come from the predictions of their scores.
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
 from isbor._core.types import FloatArray, IntArray
 from isbor.gp.pooled import Factors, PooledEvidence, PooledRows, pooled_evidence, score_moments
-from isbor.gp.process import Covariance
+from isbor.gp.process import Covariance, negative_squared_distances
 from isbor.inference.mode import starting_thresholds
 
-__all__ = ["TwoScales", "TwoScalesFit", "fit_two_scales"]
+__all__ = ["Pairs", "TwoScales", "TwoScalesFit", "fit_two_scales"]
 
 # Limits of a, l/a, κ and the common scale times the number of features, deviations z, gaps.
 _AMPLITUDES = (1e-2, 300.0)
@@ -58,6 +59,7 @@ _ROWS_PER_LEVEL = 4  # the first rows must include every level
 _TOL = 1e-5  # share of the objective; an iteration that gains less is the last
 _MISMATCH = 0.01  # of factors during the search; at 0.05, line searches failed because of it
 _MEMORY = 20  # pairs of steps and gradients stored by L-BFGS
+_LOWEST = -700.0  # exponent: below, exp takes seven times as long
 _MAX_ROUNDS = 20  # of expectation propagation during the search
 
 
@@ -70,8 +72,40 @@ class _Climb:
     apart: bool  # a scale for each group of columns
 
 
-_FROM_NOTHING = (_Climb(200, 12, False), _Climb(300, 20, True), _Climb(600, 8, True))
-_FROM_START = (_Climb(300, 12, True), _Climb(600, 6, True))
+_FROM_NOTHING = (
+    _Climb(100, 12, False),
+    _Climb(150, 20, True),
+    _Climb(300, 6, True),
+    _Climb(600, 4, True),
+)
+_FROM_START = (_Climb(150, 12, True), _Climb(300, 6, True), _Climb(600, 4, True))
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Rows, and what the covariances of all pairs of them need for any parameters."""
+
+    X: FloatArray  # (n, d)
+    distances: FloatArray  # (n, n) minus the squared distances
+
+    @classmethod
+    def of(cls, X: FloatArray) -> Self:
+        """Compute the distances."""
+        distances = negative_squared_distances(X, X)
+        np.fill_diagonal(distances, 0.0)
+        return cls(X, distances)
+
+
+class Parts(NamedTuple):
+    """The covariances of all pairs of rows, (n, n), of both parts."""
+
+    smooth: FloatArray
+    local: FloatArray
+
+    @property
+    def total(self) -> FloatArray:
+        """Their sum."""
+        return self.smooth + self.local
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +153,17 @@ class TwoScales:
         """Return the covariances between two sets of rows, shape (n, m)."""
         return self.smooth(X, Z) + self.local(X, Z)
 
+    def parts(self, pairs: "Pairs") -> "Parts":
+        """Return the covariances of all pairs of rows, part by part."""
+        local: FloatArray = float(np.exp(self.point[2])) * pairs.distances
+        np.maximum(local, _LOWEST, out=local)
+        np.exp(local, out=local)
+        local *= self.local.amplitude**2
+        return Parts(self.smooth.gram(pairs.X), local)
+
     def gram(self, X: FloatArray) -> FloatArray:
         """Return the covariances of all pairs of rows, shape (n, n)."""
-        return self.smooth.gram(X) + self.local.gram(X)
+        return self.parts(Pairs.of(X)).total
 
     @property
     def log_prior(self) -> float:
@@ -147,11 +189,12 @@ class TwoScales:
         root[4 : 4 + self.n_groups] = 1.0 / _DEVIATION_SPREAD
         return root
 
-    def gradient(self, X: FloatArray, evidence: PooledEvidence) -> FloatArray:
+    def gradient(self, pairs: "Pairs", parts: "Parts", evidence: PooledEvidence) -> FloatArray:
         """Return the gradient of log evidence plus log prior."""
         smooth, local = self.smooth, self.local
-        by_a, by_scales = smooth.gradient(X, smooth.gram(X), evidence.by_gram)
-        by_l, by_widths = local.gradient(X, local.gram(X), evidence.by_gram)
+        by_a, by_scales = smooth.gradient(pairs.X, parts.smooth, evidence.by_gram)
+        by_l, by_width = _local_gradient(pairs, parts.local, evidence.by_gram)
+        by_width *= float(np.exp(self.point[2]))
         by_thresholds, response = evidence.by_thresholds, self.response
         by_response = float(by_thresholds @ self.thresholds) / response**2
         by_a += by_response * smooth.amplitude**2
@@ -160,10 +203,15 @@ class TwoScales:
         # A gap moves all thresholds above it.
         above = response * np.cumsum(by_thresholds[::-1])[::-1]
         above[1:] *= np.exp(self.point[5 + self.n_groups :])
-        gradient = np.concatenate(
-            [[by_a + by_l, by_l, by_widths.sum(), by_deviations.sum()], by_deviations, above]
-        )
+        gradient = np.concatenate([[by_a + by_l, by_l, by_width, by_deviations.sum()], by_deviations, above])
         return gradient - self._standardised * self._prior_root
+
+
+def _local_gradient(pairs: Pairs, local: FloatArray, by_gram: FloatArray) -> tuple[float, float]:
+    """Convert the lower triangle of a symmetric gradient to one in (ln l, κ)."""
+    products = by_gram.T * local  # an upper triangle, in the memory order of both
+    whole = 2.0 * float(products.sum()) - float(np.einsum("ii->", products))
+    return 2.0 * whole, 2.0 * float(np.vdot(products, pairs.distances))
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,14 +306,16 @@ def _climb(
     Factors are in units of the response. Unless `apart`, the deviations of the scales stay as they are.
     """
     best, best_factors, log_evidence, highest = start, factors, -np.inf, -np.inf
+    pairs = Pairs.of(rows.X)
 
     def negative(point: FloatArray) -> tuple[float, FloatArray]:
         nonlocal best, best_factors, log_evidence, highest
         if highest > -np.inf and is_late():
             raise _LateError
         at = replace(start, point=point.copy())
+        parts = at.parts(pairs)
         evidence = pooled_evidence(
-            at.gram(rows.X),
+            parts.total,
             rows,
             at.thresholds,
             best_factors.scaled(at.response),
@@ -276,7 +326,7 @@ def _climb(
         if height > highest:
             best, highest, log_evidence = at, height, evidence.log_evidence
             best_factors = evidence.factors.scaled(1.0 / at.response)
-        return -height, -at.gradient(rows.X, evidence)
+        return -height, -at.gradient(pairs, parts, evidence)
 
     low, high = (limit.copy() for limit in bounds)
     if not apart:

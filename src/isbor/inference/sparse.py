@@ -55,18 +55,16 @@ class SparseModel:
         m = len(self)
         return factorise(self.mode.expansion.precision[:m, :m] + np.diag(self.mode.alpha)).whitening()
 
-    def latent(self, prepared: FloatArray, scale: float = 1.0) -> Latent:
-        """Return the latent score at prepared rows, with score and noise multiplied by `scale`."""
+    def latent(self, prepared: FloatArray) -> Latent:
+        """Return the latent score at prepared rows."""
         phi = self.functions(prepared)
-        whitened = phi @ (scale * self.whitening).T
+        whitened = phi @ self.whitening.T
         variance: FloatArray = np.einsum("ij,ij->i", whitened, whitened)
-        mean, shape = phi @ (scale * self.mode.weights), self._shape(phi)
-        noise_variance = (scale * shape.noise_scale) ** 2
+        mean, shape = phi @ self.mode.weights, self._shape(phi)
         offsets = None
         if len(shape.gap_factors):
-            thresholds = scale * self.mode.thresholds
-            offsets = row_thresholds(thresholds, shape) - thresholds
-        return Latent(mean, variance, noise_variance, offsets=offsets)
+            offsets = row_thresholds(self.mode.thresholds, shape) - self.mode.thresholds
+        return Latent(mean, variance, shape.noise_scale**2, offsets=offsets)
 
     def _shape(self, phi: FloatArray) -> RowShape:
         if self.shape_weights is None:

@@ -67,6 +67,16 @@ class Latent:
             parts=parts,
         )
 
+    def scaled(self, scale: float) -> "Latent":
+        """Return the score of one model, with score, thresholds and noise multiplied by `scale`."""
+        return replace(
+            self,
+            mean=scale * self.mean,
+            variance=scale**2 * self.variance,
+            noise_variance=scale**2 * self.noise_variance,
+            offsets=None if self.offsets is None else scale * self.offsets,
+        )
+
     @property
     def response_scale(self) -> FloatArray:
         """Standard deviation of the latent response, score plus noise."""

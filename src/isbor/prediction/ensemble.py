@@ -150,6 +150,14 @@ class Ensemble:
         """Return the latent score at scaled rows."""
         return self._latent(self.preparation.widen(scaled))
 
+    def latents_of_scaled(self, scaled: FloatArray) -> list[Latent]:
+        """Return the latent scores of all models at scaled rows, each on its own scale."""
+        return self._latents(self.preparation.widen(scaled))
+
+    def average(self, latents: Sequence[Latent]) -> Latent:
+        """Return the latent score, given those of all models on their own scales."""
+        return self._average(latents).tempered(self.temperature)
+
     def latent_moments(self, rows: TrainingRows, workers: Workers) -> tuple[float, float]:
         """Return the weighted mean and variance of the latent score over the scaled training rows."""
         if len(self.models) == 1:
@@ -163,11 +171,13 @@ class Ensemble:
         return mean, float(share @ (score - mean) ** 2)
 
     def _latent(self, prepared: FloatArray) -> Latent:
-        return self._average(prepared).tempered(self.temperature)
+        return self.average(self._latents(prepared))
 
-    def _average(self, prepared: FloatArray) -> Latent:
-        """Return the average of the models at prepared rows."""
-        alone = [model.latent(prepared, scale) for model, _, scale in self._parts()]
+    def _latents(self, prepared: FloatArray) -> list[Latent]:
+        return [model.latent(prepared) for model in self.models]
+
+    def _average(self, latents: Sequence[Latent]) -> Latent:
+        alone = [latent.scaled(scale) for latent, scale in zip(latents, self.scales, strict=True)]
         parts = [
             self._member(latent, scale * model.mode.thresholds, shift)
             for latent, (model, _, scale), shift in zip(alone, self._parts(), self._shifts(), strict=True)

@@ -49,7 +49,7 @@ from isbor.search.validation import (
 __all__ = ["FamilyTrial", "Known", "Selection", "select_families"]
 
 _FOLDED_ROWS = 2500  # with more rows, one part is held out instead of cross-validation
-_QUICK_ROWS = 400  # with more rows, families are fitted more roughly for the comparison
+_QUICK_ROWS = 200  # with more rows, families are fitted more roughly for the comparison
 _COMPARED_MEMBERS = 4  # of "mixed" in the comparison, half of those in the end
 _SHARE_OF_TIME = 0.5  # of the time of a fit, if it is limited
 _MIN_ROWS = 40  # with fewer, the simplest family is selected
@@ -59,7 +59,9 @@ _MAX_MIXED_COLUMNS = 1000  # with more, the families "mixed" and "gp" are not tr
 # Limits on the difference between two validation log scores, in standard errors:
 _CLEARLY_WORSE = 0.5  # a larger difference is not ignored
 _WORTH_A_DENSE_MODEL = 1.0  # a sparse model with a smaller deficit is preferred to a Gaussian process
-_GIVEN_UP = 4.0  # a family with a larger deficit after a fold is dropped
+_GIVEN_UP = 2.0  # a candidate with a larger deficit after a fold is dropped
+_DENSE_GIVEN_UP = 0.5  # a Gaussian process is dropped if sparse models are ahead by more after a fold
+_SETTLED = 1.0  # a temperature that gains less after a fold is not looked for on others
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,14 +186,18 @@ class _Comparison:
     def cross_validate(self, families: Sequence[Family], max_size: int) -> tuple["_Found", Known]:
         """Evaluate families and averages of up to `max_size` of them; return what was learned, too.
 
-        After the first fold, hopeless families are dropped, the width of "rbf" is known, and the search of
-        "gp" has a start.
+        After the first fold, families that other folds would hardly select are dropped, the width of "rbf"
+        is known, and the search of "gp" has a start. If that leaves one candidate that needs no temperature,
+        the first fold decides.
         """
         parts = [Part.of(self.training, *split) for split in folds(self.training.rows)]
         found, known = self._evaluate(parts[:1], families, max_size, Known())
-        if self.workers.is_late():
+        left = _contenders(found)
+        settled = len(left) == 1 and choose_temperature(found[left[0]], _SETTLED).value == 1.0
+        if settled or self.workers.is_late():
             return found, known
-        more, _ = self._evaluate(parts[1:], _remaining(families, found, _GIVEN_UP), max_size, known)
+        remaining = [family for family in families if any(family in chosen for chosen in left)]
+        more, _ = self._evaluate(parts[1:], remaining, max_size, known)
         return {chosen: found[chosen] + more.get(chosen, []) for chosen in found}, known
 
     def race(self, families: Sequence[Family]) -> tuple["_Found", Known]:
@@ -219,10 +225,14 @@ class _Comparison:
         found: _Found = {}
         for part, results in zip(parts, self._fit(parts, families, settings), strict=True):
             known = Known.of(results)
+            latents = {
+                family: results[family].model.latents_of_scaled(part.held_out.X) for family in families
+            }
             for averaged in _averages(families, max_size):
                 models = [results[family].model for family in averaged]
                 model = Ensemble.of_families(models, part.training.rows, self.workers)
-                found.setdefault(averaged, []).append(validate(model, part.held_out))
+                of_models = [latent for family in averaged for latent in latents[family]]
+                found.setdefault(averaged, []).append(validate(model, of_models, part.held_out))
         return found, known
 
     def _fit(
@@ -281,26 +291,41 @@ def _best(found: _Found) -> tuple[Family, ...]:
     return best
 
 
+def _of_all_folds(found: _Found) -> _Found:
+    """Return the candidates that were not dropped after a fold."""
+    most = max(map(len, found.values()))
+    return {families: validations for families, validations in found.items() if len(validations) == most}
+
+
+def _sparse_and_dense(found: _Found) -> tuple[_Found, _Found]:
+    """Return the candidates without "gp", and those with it."""
+    sparse = {families: validations for families, validations in found.items() if "gp" not in families}
+    return sparse, {families: found[families] for families in found if families not in sparse}
+
+
 def _eligible(found: _Found) -> _Found:
     """Return the candidates without "gp", or those with it if the others are worse by a standard error.
 
     A function for each row has its price: predictions take longer, and the model is hard to describe.
     """
-    sparse = {families: validations for families, validations in found.items() if "gp" not in families}
-    dense = {families: validations for families, validations in found.items() if "gp" in families}
-    if not dense or is_close(found[_best(dense)], found[_best(sparse)], _WORTH_A_DENSE_MODEL):
-        return sparse
-    return dense
+    sparse, dense = _sparse_and_dense(found)
+    if not sparse or not dense:
+        return found
+    return sparse if is_close(found[_best(dense)], found[_best(sparse)], _WORTH_A_DENSE_MODEL) else dense
 
 
-def _remaining(families: Sequence[Family], found: _Found, limit: float) -> list[Family]:
-    """Return the families whose deficit is at most `limit` standard errors."""
+def _contenders(found: _Found) -> list[tuple[Family, ...]]:
+    """Return the candidates that may still be selected after further folds."""
+    sparse, dense = _sparse_and_dense(found)
+    if dense and not is_close(found[_best(sparse)], found[_best(dense)], _DENSE_GIVEN_UP):
+        found = sparse
     best = _best(found)
-    return [family for family in families if is_close(found[best], found[family,], limit)]
+    return [families for families in found if is_close(found[best], found[families], _GIVEN_UP)]
 
 
 def _select(found: _Found, *, folded: bool) -> Selection:
-    best = _best(found)
+    kept = _of_all_folds(found)
+    best, eligible = _best(kept), _eligible(kept)
     trials = []
     for families, validations in found.items():
         deficit, error = compare(found[best], validations)
@@ -308,7 +333,6 @@ def _select(found: _Found, *, folded: bool) -> Selection:
         log_score = float(np.average(log_p, weights=np.concatenate([v.weight for v in validations])))
         n_vectors = float(np.mean([v.n_functions for v in validations]))
         trials.append(FamilyTrial(families, log_score, deficit, error, n_vectors, len(validations)))
-    eligible = _eligible(found)
     leader = _best(eligible)
     # On a sample, prefer the more adaptive family: it gains more from the full data.
     preferred = trials if folded else reversed(trials)
@@ -317,7 +341,8 @@ def _select(found: _Found, *, folded: bool) -> Selection:
         for trial in preferred
         if trial.families in eligible and is_close(found[leader], found[trial.families], _CLEARLY_WORSE)
     )
-    where = f"on held-out rows ({len(found[best])} folds)" if folded else "on held-out rows"
+    n_folds = len(found[best])
+    where = f"on held-out rows ({n_folds} fold{'s' * (n_folds > 1)})" if folded else "on held-out rows"
     if winner.families == best:
         reason = f"best log score {where}."
     else:

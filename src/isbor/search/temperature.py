@@ -39,11 +39,14 @@ class Temperature:
         )
 
 
-def choose_temperature(validations: Sequence[Validation]) -> Temperature:
-    """Return the best temperature if it is clearly better than 1; `validations` are of the selected model."""
+def choose_temperature(validations: Sequence[Validation], limit: float = _CLEARLY_BETTER) -> Temperature:
+    """Return the best temperature if it is better than 1 by `limit` standard errors.
+
+    `validations` are of the selected model.
+    """
     best = Temperature()
     for value in _TEMPERATURES:
         gain, error = compare([validation.tempered(value) for validation in validations], validations)
         if gain > best.gain:
             best = Temperature(value, gain, error)
-    return best if best.gain > _CLEARLY_BETTER * best.standard_error else Temperature()
+    return best if best.gain > limit * best.standard_error else Temperature()

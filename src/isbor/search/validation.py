@@ -50,9 +50,9 @@ class Validation:
         return replace(self, latent=latent, log_p=log_label_probabilities(latent, self.thresholds, self.y))
 
 
-def validate(model: Ensemble, rows: TrainingRows) -> Validation:
-    """Evaluate a model on held-out rows."""
-    latent, thresholds = model.latent_of_scaled(rows.X), model.thresholds
+def validate(model: Ensemble, latents: Sequence[Latent], rows: TrainingRows) -> Validation:
+    """Evaluate an average of models on held-out rows, where the models have these latent scores."""
+    latent, thresholds = model.average(latents), model.thresholds
     log_p = log_label_probabilities(latent, thresholds, rows.y)
     return Validation(latent, thresholds, rows.y, rows.weight, model.n_functions, log_p)
 

@@ -51,13 +51,13 @@ class AdaptiveSettings:
     max_vectors: float = np.inf
     n_fresh: int = 600  # fresh functions proposed in each pass
     n_children: int = 200  # children proposed in each pass
-    n_kept: int = 64  # fresh functions and children kept
+    n_kept: int = 40  # fresh functions and children kept
     n_oblique: int = 8  # oblique ramps proposed in each pass, all kept
     candidate_steps: int = 6  # ascent steps of each kept proposal
     passes: int = 3  # in a round
     growing_share: float = 0.1  # share of the size prior that applies while a round adds functions
     ascent_steps: int = 15  # when all functions are moved
-    max_rounds: int = 5
+    max_rounds: int = 4
     # The last round is one that raises the objective by less than this share of it, or this many nats.
     round_rtol: float = 1e-3
     round_atol: float = 2.0

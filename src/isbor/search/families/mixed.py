@@ -40,7 +40,7 @@ class _Limits:
 
 _FEW: dict[Effort, _Limits] = {
     "fast": _Limits(members=2, functions=50, rounds=2),
-    "default": _Limits(members=8, functions=50, rounds=5),
+    "default": _Limits(members=8, functions=50, rounds=4),
     "thorough": _Limits(members=8, functions=50, rounds=5),
 }
 _SOME: dict[Effort, _Limits] = {
