@@ -365,13 +365,13 @@ class ISBOR(StreamClassifier):
     ) -> SearchResult:
         self._check_combination()
         checkpoint = Checkpoint(self.checkpoint, self._parameters_of_result())
-        with Workers(self.n_jobs, self.max_time) as workers:
+        with Workers(self.n_jobs, self.max_time, checkpoint) as workers:
             training = self._read_training(
                 X, y, sample_weight, samples=self.solver == "gram", checkpoint=checkpoint
             )
             self._check_size(training.rows)
 
-            def search() -> tuple[Selection, SearchResult]:
+            def search(workers: Workers) -> tuple[Selection, SearchResult]:
                 settings = self._settings(training.seed)
                 selection, known = self._select(training, settings, workers, callback)
                 settings = known.guesses(settings)
@@ -380,11 +380,12 @@ class ISBOR(StreamClassifier):
                 model = replace(result.model, temperature=selection.temperature.value)
                 return selection, replace(result, model=model)
 
-            selection, result = checkpoint.once("search", search)
-            if training.all_rows is not None and not workers.is_late():
-                result = fit_to_all_rows(result, training.all_rows, workers, callback, checkpoint)
+            selection, result = workers.once("search", search)
+            if training.all_rows is not None:
+                result = fit_to_all_rows(result, training.all_rows, workers, callback)
             if workers.was_late:
-                result = replace(result, stop_reason=StopReason.MAX_TIME)
+                reasons = result.stop_reason, StopReason.MAX_TIME
+                result = replace(result, stop_reason=StopReason.of_all(reasons))
             self._set_fitted(training, result, workers)
             self._leave_for_stream(X, y, sample_weight, training, workers)
         checkpoint.end()
