@@ -27,13 +27,13 @@ from isbor.search.recorder import Recorder
 from isbor.search.settings import SolverSettings
 from isbor.search.solvers.passes import PassSettings, one_pass, shrink
 from isbor.search.solvers.restarts import stop_reason, with_restarts
-from isbor.search.starts import INITIAL_FUNCTIONS, initial_model, refit
+from isbor.search.starts import initial_model, refit
 
 __all__ = ["solve_gram"]
 
 # A phase other than the last ends when a pass raises the objective by less than this many nats.
 _PHASE_TOL = 1.0
-# Size of a model in the phase without penalty, as a factor of the largest or the initial one.
+# Size of a model in the phase without penalty, as a factor of the largest one.
 _GROWTH = 2.0
 # With more rows than this, gains are so large that the penalty keeps no useful function out.
 _UNPENALISED_ROWS = 32_000
@@ -103,7 +103,7 @@ def _max_unpenalised(n_rows: int, max_vectors: float) -> int:
     If a width needs more functions than 2√n, it is too narrow, and nearly every row would be added. Of many
     more functions than there may be in the end, most would be deleted again one by one.
     """
-    return int(min(2.0 * np.sqrt(n_rows), _GROWTH * max(max_vectors, INITIAL_FUNCTIONS)))
+    return int(min(2.0 * np.sqrt(n_rows), _GROWTH * max_vectors))
 
 
 class _Proposals:
