@@ -4,7 +4,8 @@
     python -m benchmarks.streams bank drift        # some problems
 
 Each stream is learned in a process of its own. Rows are shuffled (another order: shuffled in another way) or
-sorted; the last 30 % of a shuffled set are the test. River is used if it is installed: an adaptive random
+sorted; the last 30 % of a shuffled set are the test. A ratio has the standard error that its test rows give
+it, by paired bootstrap. River is used if it is installed: an adaptive random
 forest, row by row, on the first 20,000 rows at most, because it takes about a millisecond for each.
 """
 
@@ -34,6 +35,7 @@ SIZES = {"saddle": 5000}  # rows of a batch; others: 500
 OTHER_SIZES = {"saddle": 20_000}  # others: 2000
 N_SADDLE, N_SADDLE_TEST = 500_000, 100_000
 RIVER_ROWS = 20_000
+RESAMPLES = 1000  # of the bootstrap
 NEAR = 2  # batches before and after one whose seconds count
 
 
@@ -41,12 +43,25 @@ NEAR = 2  # batches before and after one whose seconds count
 class Result:
     """What a model reached, and what its calls cost."""
 
-    mae: float
-    log_loss: float
+    errors: np.ndarray  # absolute error of each test row
+    losses: np.ndarray  # minus the log probability of its label
     seconds: tuple[float, ...]  # of each call
     of_cpu: tuple[float, ...]  # seconds of all threads, which do not depend on what else runs
     growth: float  # megabytes that the peak of memory has grown since the tenth call
     size: tuple[float, float]  # megabytes of the pickled model after the tenth call and the last one
+
+    @property
+    def mae(self) -> float:
+        """Mean absolute error."""
+        return float(self.errors.mean())
+
+    @property
+    def log_loss(self) -> float:
+        """Mean log loss."""
+        return float(self.losses.mean())
+
+
+NOT_SCORED = np.empty(0)
 
 
 Table = tuple[Any, np.ndarray, Any, np.ndarray]
@@ -100,15 +115,23 @@ def learned(model: Any, parts: Iterator[tuple[Any, np.ndarray]], classes: list[i
     sizes[1] = len(pickle.dumps(model)) / 1e6
     seconds = tuple(cost.seconds for cost in costs)
     growth = sum(cost.megabytes for cost in costs[10:])
-    return model, Result(np.nan, np.nan, seconds, tuple(of_cpu), growth, (sizes[0], sizes[1]))
+    return model, Result(NOT_SCORED, NOT_SCORED, seconds, tuple(of_cpu), growth, (sizes[0], sizes[1]))
 
 
 def scored(result: Result, model: Any, X: Any, y: np.ndarray, classes: list[int]) -> Result:
     p = model.predict_proba(X)
     median = np.array(classes)[np.argmax(np.cumsum(p, axis=1) >= 0.5, axis=1)]
     predicted = model.predict(X) if isinstance(model, ISBOR) else median
-    mae, loss = mean_absolute_error(y, predicted), log_loss(y, p, labels=classes)
-    return replace(result, mae=mae, log_loss=loss)
+    of_label = p[np.arange(len(y)), np.searchsorted(classes, y)]
+    errors = np.abs(np.searchsorted(classes, predicted) - np.searchsorted(classes, y))
+    return replace(result, errors=errors, losses=-np.log(of_label))
+
+
+def standard_error(one: np.ndarray, other: np.ndarray) -> float:
+    """Return the standard error of the ratio of two means over the same rows, by paired bootstrap."""
+    random = np.random.default_rng(0)
+    drawn = (random.integers(len(one), size=len(one)) for _ in range(RESAMPLES))
+    return float(np.std([one[rows].mean() / other[rows].mean() for rows in drawn]))
 
 
 class Linear:
@@ -180,7 +203,7 @@ def fit(problem: str) -> Result:
     X, y, X_test, y_test = split(problem)
     model, cost = measured(lambda: ISBOR().fit(X, y))
     size = len(pickle.dumps(model)) / 1e6
-    found = Result(np.nan, np.nan, (cost.seconds,), (), cost.megabytes, (0.0, size))
+    found = Result(NOT_SCORED, NOT_SCORED, (cost.seconds,), (), cost.megabytes, (0.0, size))
     return scored(found, model, X_test, y_test, sorted(set(y.tolist())))
 
 
@@ -233,9 +256,13 @@ def compare(problem: str) -> tuple[list[list[str]], list[tuple[str, float, float
         found = in_fresh_process(stream, problem, variant, batch)
         rows.append(row(problem, f"{variant}, {batch}", found, whole))
         beside = whole if plain is None or limit > 1.05 else plain
-        for what in ("mae", "log_loss"):
-            ratio = getattr(found, what) / getattr(beside, what)
-            targets.append((f"{problem}, {variant}: {what} beside {_of(beside, whole)}", ratio, limit, 3))
+        for what, one, another in (
+            ("MAE", found.errors, beside.errors),
+            ("log loss", found.losses, beside.losses),
+        ):
+            error = number(standard_error(one, another), 3)
+            name = f"{problem}, {variant}: {what} beside {_of(beside, whole)} (standard error {error})"
+            targets.append((name, float(one.mean() / another.mean()), limit, 3))
         if plain is None:
             plain = found
             last = len(found.seconds) - 1 - NEAR

@@ -69,6 +69,11 @@ _SIZES = {
 }
 _SEVEN = {task.name: task for task in SEVENTY.tasks}
 _RBF = {"grades-500x10": _SIZES["grades-500x10"], "saddle": SADDLE.tasks[0], "census": _SEVEN["census"]}
+_FEW = {name: _SEVEN[name] for name in ("calhouse", "census")} | {
+    "grades-100000x10": _SIZES["grades-100000x10"],
+    "saddle": SADDLE.tasks[0],
+}
+_FEW_VECTORS = 50
 _SLOW = ("grades-100000x10", "grades-1000000x10", "calhouse", "census")
 
 PROBLEMS = (
@@ -76,4 +81,8 @@ PROBLEMS = (
     *(Problem("seven", name, task, slow=name in _SLOW) for name, task in _SEVEN.items()),
     *(Problem("others", name, task) for name, task in zip(SETS, OTHER_SETS.tasks, strict=True)),
     *(Problem("rbf", f"{name}-rbf", table, {"basis": "rbf"}) for name, table in _RBF.items()),
+    *(
+        Problem("few", f"{name}-few", table, {"basis": "rbf", "max_vectors": _FEW_VECTORS})
+        for name, table in _FEW.items()
+    ),
 )

@@ -1,10 +1,6 @@
 """Tables that are read block by block: the same model whatever brings the rows, and bad tables."""
 
-import os
 import pickle
-import subprocess
-import sys
-import time
 
 import duckdb
 import numpy as np
@@ -241,68 +237,6 @@ def test_a_path_is_not_a_table(files):
 def test_models_that_need_their_rows_in_memory_say_so(table):
     with pytest.raises(ValueError, match="GPOR needs its rows in memory, at most 1600 of them"):
         GPOR(classes=GRADES).fit(sources.open_table(table, target="grade"))
-
-
-FIT = """
-import sys
-from isbor import ISBOR, sources
-from isbor.data import large_tables
-from isbor.data.encoding import learn_table
-from isbor.data.schema import Schema
-large_tables._SAMPLE_ROWS = 1600
-table = sources.open_table(sys.argv[1], target="grade", block_rows=500)
-model = ISBOR(basis="mixed", effort="fast", classes=["poor", "fair", "good", "best"], checkpoint=sys.argv[2])
-print("ready", flush=True)
-print(model.fit(table).thresholds_.tolist())
-"""
-
-
-def test_a_killed_fit_goes_on_where_it_was(files, tmp_path, in_memory):
-    command = [sys.executable, "-c", FIT, str(files / "whole.parquet"), str(tmp_path / "kept")]
-    finished: set[str] = set()
-    for wanted in ("sample", "search", "pass-"):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            while process.poll() is None:
-                names = set(os.listdir(tmp_path / "kept")) if (tmp_path / "kept").exists() else set()
-                if any(name.startswith(wanted) for name in names - finished):
-                    process.kill()
-                    break
-                time.sleep(0.002)
-        finished |= names
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert_allclose(eval(result.stdout.split("\n")[1]), in_memory.thresholds_, atol=1e-6)
-    assert not (tmp_path / "kept").exists()
-
-
-def test_checkpoints_of_another_fit_and_damaged_ones(table, tmp_path, monkeypatch):
-    source = sources.open_table(table, target="grade")
-    kept = tmp_path / "kept"
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("isbor.estimators.isbor.fit_to_all_rows", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            model(checkpoint=kept).fit(source)
-    with pytest.raises(ValueError, match="belongs to another fit: parameters, data or the version"):
-        model(checkpoint=kept, size_prior=3.0).fit(source)
-    with pytest.raises(ValueError, match="belongs to another fit"):
-        model(checkpoint=kept).fit(sources.open_table(table[:4000], target="grade"))
-    search = kept / "search"
-    search.write_bytes(search.read_bytes()[:-10])
-    with pytest.warns(UserWarning, match="is damaged; the step 'search' is computed again"):
-        fitted = model(checkpoint=kept).fit(source)
-    assert_allclose(fitted.thresholds_, model().fit(source).thresholds_, atol=1e-12)
-    kept.mkdir()
-    (kept / "unfinished-1").touch()  # the fit was killed at once
-    model(checkpoint=kept).fit(source)
-    assert not kept.exists()
-    (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match="is a file; a folder is needed"):
-        model(checkpoint=tmp_path / "file").fit(source)
-    with pytest.raises(ValueError, match="holds other files. Pass an empty or a new folder"):
-        model(checkpoint=tmp_path).fit(source)
 
 
 def test_a_model_of_a_source_goes_on_with_batches(table, files):

@@ -22,7 +22,9 @@ from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["StoppedError", "Workers", "row_blocks"]
+from isbor._core.checkpoints import Checkpoint
+
+__all__ = ["StoppedError", "TimeIsUpError", "Workers", "row_blocks"]
 
 T = TypeVar("T")
 Block = TypeVar("Block")
@@ -84,6 +86,10 @@ class StoppedError(Exception):
     """Raised in one thread because another thread of the same fit failed or was interrupted."""
 
 
+class TimeIsUpError(Exception):
+    """Raised where work that cannot be used in part is given up, because the time is up."""
+
+
 class _IdleThreads:
     """How many threads of a fit have nothing to do."""
 
@@ -108,10 +114,15 @@ class Workers:
     """A thread pool for one fit or one prediction, to be used in a `with` statement.
 
     `max_time` is a limit on its time, in seconds. A search asks `is_late` before it goes on, and returns the
-    best model so far if it is.
+    best model so far if it is. `checkpoint` keeps the results of the steps that are done `once`.
     """
 
-    def __init__(self, n_jobs: int | None = None, max_time: float | None = None) -> None:
+    def __init__(
+        self,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
         self.n_threads = _all_cores() if n_jobs is None else int(effective_n_jobs(n_jobs))
         self._stack = ExitStack()
         self._pool: ThreadPoolExecutor | None = None
@@ -119,7 +130,10 @@ class Workers:
         self._idle = _IdleThreads(self.n_threads)  # of those for tasks
         self._is_task = False  # whether this is one of several tasks, so that its thread is not idle
         self._end = math.inf if max_time is None else time.monotonic() + max_time
-        self._was_late = threading.Event()
+        # Whether the fit, its step, the step in that … was told that it is late.
+        self._told: tuple[threading.Event, ...] = (threading.Event(),)
+        self._checkpoint = Checkpoint() if checkpoint is None else checkpoint
+        self._path: tuple[str, ...] = ()  # of the step
 
     def __enter__(self) -> Self:
         self._stack.enter_context(_single_threaded_blas)
@@ -151,13 +165,29 @@ class Workers:
         """Return whether the time is up, to be asked only where more could be done."""
         late = time.monotonic() >= self._end
         if late:
-            self._was_late.set()
+            for told in self._told:
+                told.set()
         return late
 
     @property
     def was_late(self) -> bool:
-        """Whether any search was told that the time is up."""
-        return self._was_late.is_set()
+        """Whether any search in this step was told that the time is up."""
+        return self._told[-1].is_set()
+
+    def within(self, name: str) -> "Workers":
+        """Return the same workers for a part of the fit. Its steps are named after it, too."""
+        part = copy(self)
+        part._path = (*self._path, name)
+        part._told = (*self._told, threading.Event())
+        return part
+
+    def once(self, step: str, compute: Callable[["Workers"], T]) -> T:
+        """Return the result of a step, computed by workers for it if no checkpoint has it.
+
+        The result can be pickled. If the time was up before the step ended, it is not kept.
+        """
+        part = self.within(step)
+        return self._checkpoint.once(" ".join(part._path), lambda: compute(part), lambda: not part.was_late)
 
     def with_share(self, share: float) -> "Workers":
         """Return the same workers with a share of the time that is left."""

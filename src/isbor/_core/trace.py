@@ -70,6 +70,10 @@ class StopReason(Enum):
     MAX_TIME = (
         "The time was up before the search ended: max_time allows no more. The model is the best so far."
     )
+    ONLY_SAMPLE = (
+        "The time was up before weights and thresholds were fitted to all rows: max_time allows no more. The "
+        "model is that of a sample of the rows, the best so far."
+    )
 
     def __str__(self) -> str:
         return self.value

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypeGuard, TypeVar, runtime_checkable
 
-from isbor._core.parallel import Workers
+from isbor._core.parallel import TimeIsUpError, Workers
 
 __all__ = ["Block", "RemoteSource", "Source", "is_source", "located", "summarised"]
 
@@ -61,7 +61,8 @@ def summarised(
 ) -> S:
     """Return the summary of a table: those of its blocks, merged in their order.
 
-    An error for a block names its rows.
+    An error for a block names its rows. If the workers' time is up before the last block, `TimeIsUpError` is
+    raised; a remote source is asked for all of its blocks at once.
     """
     if isinstance(source, RemoteSource):
         return source.summarised(of_block, merged)
@@ -70,7 +71,13 @@ def summarised(
         with located(block):
             return of_block(block)
 
-    parts = workers.map(of_located, source.blocks())
+    def in_time() -> Iterator[Block]:
+        for block in source.blocks():
+            if workers.is_late():
+                raise TimeIsUpError
+            yield block
+
+    parts = workers.map(of_located, in_time())
     try:
         total = next(parts)
     except StopIteration:

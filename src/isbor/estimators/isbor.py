@@ -127,8 +127,9 @@ class ISBOR(StreamClassifier):
         with more than 1,500 rows. docs/performance.md shows what each costs and gains.
     max_time : float or None, default=None
         Limit on the time of a fit, in seconds. When it is up, the searches end, and the model is the best so
-        far; `stop_reason_` says so. A fit takes at least the time of one pass, even if that is longer. The
-        result then depends on the speed of the machine. None means no limit.
+        far; if weights are not fitted to all rows of a large table yet, it is that of a sample.
+        `stop_reason_` says so. A fit takes at least the time to read the table and of one pass of the search,
+        even if that is longer. The result then depends on the speed of the machine. None means no limit.
     half_life : float or None, default=None
         For `partial_fit`: the total weight of rows after which earlier rows count half, so that the model
         follows a stream that drifts. None means that no row is ever forgotten. `fit` ignores it.
@@ -139,9 +140,10 @@ class ISBOR(StreamClassifier):
         that the fit depends on nothing but the set of training rows.
     checkpoint : str, path or None, default=None
         A folder for the results of finished steps of the fit: the sample of a table that is read block by
-        block, the search, and each pass over all rows. If a fit is interrupted, the same call goes on where
-        it was and ends with the same model. At the end, the folder is removed. Set it for fits of hours. It
-        holds pickled files: do not use folders that others can write to.
+        block, each search (of a member of "mixed", of a family in a fold of the comparison), and each pass
+        over all rows. If a fit is interrupted, the same call goes on where it was and ends with the same
+        model. At the end, the folder is removed. Set it for fits of hours. It holds pickled files: do not use
+        folders that others can write to.
     callback : callable or None, default=None
         Called with each `isbor.Step` of the fit. If it raises an exception, the fit ends, and the estimator
         is left as it was.
@@ -365,13 +367,13 @@ class ISBOR(StreamClassifier):
     ) -> SearchResult:
         self._check_combination()
         checkpoint = Checkpoint(self.checkpoint, self._parameters_of_result())
-        with Workers(self.n_jobs, self.max_time) as workers:
+        with Workers(self.n_jobs, self.max_time, checkpoint) as workers:
             training = self._read_training(
                 X, y, sample_weight, samples=self.solver == "gram", checkpoint=checkpoint
             )
             self._check_size(training.rows)
 
-            def search() -> tuple[Selection, SearchResult]:
+            def search(workers: Workers) -> tuple[Selection, SearchResult]:
                 settings = self._settings(training.seed)
                 selection, known = self._select(training, settings, workers, callback)
                 settings = known.guesses(settings)
@@ -380,11 +382,12 @@ class ISBOR(StreamClassifier):
                 model = replace(result.model, temperature=selection.temperature.value)
                 return selection, replace(result, model=model)
 
-            selection, result = checkpoint.once("search", search)
-            if training.all_rows is not None and not workers.is_late():
-                result = fit_to_all_rows(result, training.all_rows, workers, callback, checkpoint)
+            selection, result = workers.once("search", search)
+            if training.all_rows is not None:
+                result = fit_to_all_rows(result, training.all_rows, workers, callback)
             if workers.was_late:
-                result = replace(result, stop_reason=StopReason.MAX_TIME)
+                reasons = result.stop_reason, StopReason.MAX_TIME
+                result = replace(result, stop_reason=StopReason.of_all(reasons))
             self._set_fitted(training, result, workers)
             self._leave_for_stream(X, y, sample_weight, training, workers)
         checkpoint.end()

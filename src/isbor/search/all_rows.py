@@ -4,6 +4,10 @@ With more rows than the sample has, functions, prior precisions and the shape of
 but weights and thresholds get more precise. So only these are fitted to all rows, by Newton's method from the
 mode of the sample. The models of an average take their steps together: each pass over the rows expands the
 log likelihood of all models that are not at their mode yet.
+
+If the time is up before all modes are found, the result is that of the search: models fitted to the sample,
+which hardly differ. Points on the way to a mode would not do, since their Laplace approximation would not be
+around a mode.
 """
 
 from collections.abc import Generator
@@ -13,10 +17,9 @@ from typing import cast
 
 import numpy as np
 
-from isbor._core.checkpoints import Checkpoint
 from isbor._core.linalg import UnresolvedError
-from isbor._core.parallel import Workers, row_blocks
-from isbor._core.trace import Callback, Step
+from isbor._core.parallel import TimeIsUpError, Workers, row_blocks
+from isbor._core.trace import Callback, Step, StopReason
 from isbor._core.types import FloatArray
 from isbor.data.all_rows import AllRows, Arrays
 from isbor.data.sample import EncodedRows
@@ -41,9 +44,18 @@ def fit_to_all_rows(
     all_rows: AllRows,
     workers: Workers,
     callback: Callback | None,
-    checkpoint: Checkpoint,
 ) -> SearchResult:
-    """Return the result of a search on a sample with its models refitted to all rows."""
+    """Return the result of a search on a sample with its models refitted to all rows, if there is time."""
+    try:
+        return _fitted(result, all_rows, workers, callback)
+    except TimeIsUpError:
+        return replace(result, stop_reason=StopReason.ONLY_SAMPLE)
+
+
+def _fitted(
+    result: SearchResult, all_rows: AllRows, workers: Workers, callback: Callback | None
+) -> SearchResult:
+    """Return the result with models fitted to all rows; raise `TimeIsUpError` if the time is up before."""
     ensemble = result.model
     models = cast(tuple[SparseModel, ...], ensemble.models)
     searches = [_search(model) for model in models]
@@ -53,9 +65,11 @@ def fit_to_all_rows(
     n_passes = result.n_passes
     while points:
         asked = tuple(_Asked(models[k].functions, models[k].shape_weights, at) for k, at in points.items())
+        if workers.is_late():
+            raise TimeIsUpError
         n_passes += 1
-        expansions = _Expansions(ensemble.preparation, asked)
-        sums = checkpoint.once(f"pass {n_passes}", partial(all_rows.summed, expansions, workers))
+        sums_of = partial(all_rows.summed, _Expansions(ensemble.preparation, asked))
+        sums = workers.once(f"pass {n_passes}", sums_of)
         for place, (k, at) in enumerate(list(points.items())):
             here = expansion_at(at.weights, at.thresholds, Sums(*sums[3 * place : 3 * place + 3]))
             step = _step(models[k], here, all_rows.n_rows, n_passes, k + 1)

@@ -16,8 +16,9 @@ candidates is then selected, because it gains most from the full data.
 """
 
 from collections import ChainMap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Self, TypeAlias
 
@@ -190,14 +191,15 @@ class _Comparison:
         is known, and the search of "gp" has a start. If that leaves one candidate that needs no temperature,
         the first fold decides.
         """
-        parts = [Part.of(self.training, *split) for split in folds(self.training.rows)]
-        found, known = self._evaluate(parts[:1], families, max_size, Known())
+        splits = enumerate(folds(self.training.rows), 1)
+        first, *others = [(f"fold {k}", Part.of(self.training, *split)) for k, split in splits]
+        found, known = self._evaluate([first], families, max_size, Known())
         left = _contenders(found)
         settled = len(left) == 1 and choose_temperature(found[left[0]], _SETTLED).value == 1.0
         if settled or self.workers.is_late():
             return found, known
         remaining = [family for family in families if any(family in chosen for chosen in left)]
-        more, _ = self._evaluate(parts[1:], remaining, max_size, known)
+        more, _ = self._evaluate(others, remaining, max_size, known)
         return {chosen: found[chosen] + more.get(chosen, []) for chosen in found}, known
 
     def race(self, families: Sequence[Family]) -> tuple["_Found", Known]:
@@ -211,19 +213,19 @@ class _Comparison:
             if found and self.workers.is_late():
                 break
             part = Part.of(self.training, *one_part(self.training.rows, n_rows))
-            found, known = self._evaluate([part], families, 1, Known())
+            found, known = self._evaluate([(f"{n_rows} rows", part)], families, 1, Known())
             deficit, error = compare(found[_best(found)], found[families[-1],])
             if deficit <= _CLEARLY_WORSE * error:
                 break
         return found, known
 
     def _evaluate(
-        self, parts: Sequence["Part"], families: Sequence[Family], max_size: int, known: Known
+        self, parts: Sequence["_NamedPart"], families: Sequence[Family], max_size: int, known: Known
     ) -> tuple["_Found", Known]:
         """Fit families to all parts; the width of "rbf" is not searched for again if it is known."""
         settings = replace(self.settings, gamma=known.gamma, first_process=known.process)
         found: _Found = {}
-        for part, results in zip(parts, self._fit(parts, families, settings), strict=True):
+        for (_, part), results in zip(parts, self._fit(parts, families, settings), strict=True):
             known = Known.of(results)
             latents = {
                 family: results[family].model.latents_of_scaled(part.held_out.X) for family in families
@@ -236,14 +238,25 @@ class _Comparison:
         return found, known
 
     def _fit(
-        self, parts: Sequence["Part"], families: Sequence[Family], settings: SearchSettings
+        self, parts: Sequence["_NamedPart"], families: Sequence[Family], settings: SearchSettings
     ) -> list[Results]:
         """Return the models of all families for each part; all of them are fitted side by side."""
-        tasks = [
-            family_tasks(families, part.training, settings, "selection", self.callback) for part in parts
-        ]
-        results = iter(self.workers.side_by_side([task for of_part in tasks for task in of_part]))
-        return [dict(ChainMap(*(next(results) for _ in of_part))) for of_part in tasks]
+
+        def of_part(name: str, part: Part) -> list[Callable[[Workers], Results]]:
+            tasks = family_tasks(families, part.training, settings, "selection", self.callback)
+            return [partial(_within, name, task) for task in tasks]
+
+        tasks = [of_part(name, part) for name, part in parts]
+        results = iter(self.workers.side_by_side([task for some in tasks for task in some]))
+        return [dict(ChainMap(*(next(results) for _ in some))) for some in tasks]
+
+
+_NamedPart: TypeAlias = tuple[str, Part]
+
+
+def _within(name: str, task: Callable[[Workers], Results], workers: Workers) -> Results:
+    """Do a task as a part of the fit with this name."""
+    return task(workers.within(name))
 
 
 def _simplest(why: str) -> Selection:

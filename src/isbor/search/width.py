@@ -1,7 +1,8 @@
 """The width of the basis functions, chosen by evidence.
 
 For each width on a logarithmic grid, a model is fitted to a stratified sample of the rows. The width with the
-highest objective, log evidence minus size-prior penalty, is chosen. (On small noisy data sets, the evidence
+highest objective, log evidence minus size-prior penalty, is chosen. A limit on the number of functions holds
+for these models, too: of fewer functions, each has to be wider. (On small noisy data sets, the evidence
 alone favours narrow widths with many functions.) The search goes from a wide width to narrower ones until the
 objective is clearly lower, then to wider ones. It is then refined around the best width on a larger sample;
 each fit starts from the best model so far.

@@ -111,10 +111,11 @@ def search_jointly(
     state = search.start(sample)
     reason = StopReason.MAX_ROUNDS
     try:
-        state, reason = search.rounds(state, n_rounds)
+        state, reason, _ = search.rounds(state, n_rounds, settings.step_length)
         for n_rows, n_rounds in later:
             if reason is not StopReason.MAX_TIME:
-                state, reason = search.rounds(search.on_more_rows(state, rows.head(n_rows)), n_rounds)
+                state = search.on_more_rows(state, rows.head(n_rows))
+                state, reason, _ = search.rounds(state, n_rounds, settings.step_length)
         if reason is not StopReason.MAX_TIME:
             state = search.polished(state)
         if len(state.rows) < len(rows):
@@ -147,14 +148,13 @@ class JointSearch:
         self.recorder.begin_run(state.model, self.settings.size_prior)
         return state
 
-    def rounds(self, state: State, max_rounds: int) -> tuple[State, StopReason]:
-        """Return the best state after some rounds, and why they ended.
+    def rounds(self, state: State, max_rounds: int, step_length: float) -> tuple[State, StopReason, float]:
+        """Return the best state after some rounds, why they ended, and the step length for others.
 
         A round may fail by bad luck. The next one starts from the best state, with shorter steps.
         """
-        settings, best = self.settings, state
+        settings, best, n_poor = self.settings, state, 0
         proposals = Proposals.of(self.random, state.rows, self.feature)
-        step_length, n_poor = settings.step_length, 0
         for _ in range(max_rounds):
             try:
                 added = _proposed(best, proposals, settings, self.workers)
@@ -162,7 +162,7 @@ class JointSearch:
             except UnresolvedError:  # some functions are collinear
                 if not len(best.model):
                     raise
-                return best, StopReason.CONVERGED
+                return best, StopReason.CONVERGED, step_length
             rise = found.objective(settings.size_prior) - best.objective(settings.size_prior)
             best = self._better(best, found)
             enough = max(settings.round_rtol * abs(best.model.log_evidence), settings.round_atol)
@@ -170,10 +170,10 @@ class JointSearch:
                 n_poor += 1
                 step_length *= _SHORTER
                 if n_poor == _POOR_ROUNDS:
-                    return best, StopReason.CONVERGED
+                    return best, StopReason.CONVERGED, step_length
             if self.workers.is_late():
-                return best, StopReason.MAX_TIME
-        return best, StopReason.MAX_ROUNDS
+                return best, StopReason.MAX_TIME, step_length
+        return best, StopReason.MAX_ROUNDS, step_length
 
     def polished(self, state: State) -> State:
         """Return the state after a training with short steps, if it is better."""

@@ -16,6 +16,11 @@ grows as the logarithm of its length. With a half-life, earlier weight counts as
 trained. The sum of these products is limited in a call, to a constant plus a share for each new row; each
 member makes at most eight rounds, and all together at least two. The members that owe most come first; what
 they still owe is left to later calls. A member that begins makes three rounds at least.
+
+**Step lengths.** Where classes are nearly free of noise, the noise of a model that has learned much is small
+beside the steps of joint training, which then lose what was learned: the rows on the way are labels of no
+probability, from which training learns nothing. A search halves the step length after a poor round. Here, a
+member keeps its step length from call to call, and doubles it after a call without poor rounds.
 """
 
 from collections.abc import Sequence
@@ -30,7 +35,7 @@ from isbor.data.rows import TrainingRows
 from isbor.inference.mode import starting_thresholds
 from isbor.inference.sparse import SparseModel
 from isbor.search.adaptive.carried import Prepared, carried
-from isbor.search.adaptive.joint import JointSearch
+from isbor.search.adaptive.joint import JointSearch, JointSettings
 from isbor.search.adaptive.state import State
 
 __all__ = ["Member", "advanced", "in_other_columns", "owing", "rounds_of"]
@@ -38,6 +43,7 @@ __all__ = ["Member", "advanced", "in_other_columns", "owing", "rounds_of"]
 _GROWTH = 0.025  # of the logarithm of the total weight, for a round
 _MAX_ROUNDS = 8  # of a member in a call
 _FIRST_ROUNDS = 3  # of a member that begins, at least
+_LONGEST, _SHORTEST = JointSettings().step_length, 0.002  # steps of joint training
 # Rows times functions for the rounds of a call: in any call, and for each new row.
 _WORK_OF_CALL = 2e6
 _WORK_FOR_A_ROW = 3800.0
@@ -52,6 +58,7 @@ class Member:
     observed: IntArray  # (r,) the classes that its thresholds separate
     numbers: IntArray  # (m,) of the rows on which functions were first centred, counted over the stream
     owed: float  # rounds
+    step_length: float = _LONGEST  # of the next round
 
     @classmethod
     def new(cls) -> "Member":
@@ -121,12 +128,15 @@ def advanced(
     if resumed is None:
         n_rounds = max(n_rounds, _FIRST_ROUNDS)
     state = search.start(rows) if resumed is None else resumed
+    step_length = _LONGEST if resumed is None else member.step_length
     if n_rounds:
-        state, reason = search.rounds(state, n_rounds)
+        state, reason, shorter = search.rounds(state, n_rounds, step_length)
+        was_poor = shorter < step_length
+        step_length = max(shorter, _SHORTEST) if was_poor else min(2.0 * step_length, _LONGEST)
     owed = 0.0 if reason is StopReason.CONVERGED and n_rounds else max(member.owed - n_rounds, 0.0)
     origin = state.model.functions.origin
     known = np.where(origin >= 0, numbers[origin], -1)
-    return Member(state.model, state.shape_precision, observed, known, owed), reason
+    return Member(state.model, state.shape_precision, observed, known, owed, step_length), reason
 
 
 def _resumed(

@@ -13,6 +13,7 @@ data it is tried. All steps: CONTRIBUTING.md.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol, TypeAlias
 
 from isbor._core.parallel import Workers
@@ -62,12 +63,15 @@ def family_tasks(
 ) -> list[Callable[[Workers], Results]]:
     """Return independent tasks that fit one model of each of the `families` to a training set."""
 
+    def fit_one(family: Family, simplest: SearchResult | None, workers: Workers) -> SearchResult:
+        return FAMILIES[family](training, settings, stage, workers, callback, simplest)
+
     def task(chain: Sequence[Family]) -> Callable[[Workers], Results]:
         def fit(workers: Workers) -> Results:
             results: Results = {}
             for family in chain:
                 simplest = results.get("rbf")
-                results[family] = FAMILIES[family](training, settings, stage, workers, callback, simplest)
+                results[family] = workers.once(f"{stage} {family}", partial(fit_one, family, simplest))
             return results
 
         return fit

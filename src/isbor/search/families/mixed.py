@@ -4,13 +4,13 @@ Searches with different random proposals find different models that fit about eq
 usually predicts better than any of them, and its variance includes the disagreement between them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from isbor._core.parallel import Workers
-from isbor._core.trace import Callback, Stage, StopReason
+from isbor._core.trace import Callback, Stage, Step, StopReason
 from isbor._core.types import IntArray
 from isbor.data.rows import TrainingRows
 from isbor.data.training_set import TrainingSet
@@ -92,8 +92,8 @@ def fit_mixed(
         ("mixed",),
         Ensemble.of(preparation, [member.model for member in found], rows.total_weight),
         gamma=None,
-        steps=tuple(step for recorder in searches.recorders for step in recorder.steps),
-        n_passes=sum(recorder.passes for recorder in searches.recorders),
+        steps=tuple(step for member in found for step in member.steps),
+        n_passes=sum(member.n_passes for member in found),
         stop_reason=StopReason.of_all(member.reason for member in found),
     )
 
@@ -109,6 +109,8 @@ def _limits(n_rows: int) -> dict[Effort, _Limits]:
 class _Member:
     model: SparseModel
     reason: StopReason  # why its search ended
+    steps: tuple[Step, ...]
+    n_passes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ class _How:
 
 @dataclass(frozen=True, slots=True)
 class _Searches:
-    """The searches of a fit, and their records."""
+    """The searches of a fit."""
 
     rows: TrainingRows
     feature: IntArray  # (d,) the feature of each column
@@ -130,14 +132,11 @@ class _Searches:
     stage: Stage
     workers: Workers
     callback: Callback | None
-    recorders: list[Recorder] = field(default_factory=list)
 
     def members(self, n_members: int, how: _How) -> list[_Member]:
         """Return members found with proposals of their own; fewer if the time is up."""
         rows, feature = self.rows, self.feature
         seeds = np.random.SeedSequence(2 * self.settings.seed).spawn(n_members)
-        recorders = [Recorder(self.stage, rows.source, self.callback, runs=k) for k in range(n_members)]
-        self.recorders.extend(recorders)
         joint = JointSettings(
             size_prior=self.settings.size_prior,
             max_vectors=how.max_vectors,
@@ -151,15 +150,19 @@ class _Searches:
             varying=self.settings.varying,
         )
 
-        def member(k: int, workers: Workers) -> _Member | None:
+        def search(k: int, workers: Workers) -> _Member | None:
             if k and workers.is_late():
                 return None
             random = np.random.default_rng(seeds[k])
+            recorder = Recorder(self.stage, rows.source, self.callback, runs=k)
             if how.jointly:
-                found = search_jointly(rows, feature, joint, random, workers, recorders[k])
+                model, reason = search_jointly(rows, feature, joint, random, workers, recorder)
             else:
-                found = search_functions(rows, feature, adaptive, random, workers, recorders[k])
-            return _Member(*found)
+                model, reason = search_functions(rows, feature, adaptive, random, workers, recorder)
+            return _Member(model, reason, tuple(recorder.steps), recorder.passes)
+
+        def member(k: int, workers: Workers) -> _Member | None:
+            return workers.once(f"member {k + 1}", partial(search, k))
 
         members = self.workers.side_by_side([partial(member, k) for k in range(n_members)])
         return [found for found in members if found is not None]

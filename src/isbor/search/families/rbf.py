@@ -39,11 +39,10 @@ def fit_rbf(
     rows = training.rows.in_fewer_dimensions()
     for_solver = settings.for_solver(rows)
     if settings.gamma is None:
-        unlimited = replace(for_solver, max_vectors=np.inf)
         chosen, trials = choose_width(
             rows,
             training.n_varying,
-            unlimited,
+            for_solver,
             workers,
             callback,
             stage="width" if stage == "fit" else stage,

@@ -7,8 +7,9 @@ for how long. Each pass proposes other rows as centres than the one before.
 
 Passes come in phases. The first phase has no size-prior penalty: functions that gain little alone often gain
 much together, and the penalty would keep them out. The second phase applies the penalty and deletes functions
-that do not gain enough. If rows are many, both phases run on a stratified sample (a prefix of the rows),
-which then grows by a constant factor per phase, so that only the last passes use all rows.
+that do not gain enough. If the number of functions is limited, the first phase ends at twice the limit, and
+the second one keeps the best. If rows are many, both phases run on a stratified sample (a prefix of the
+rows), which then grows by a constant factor per phase, so that only the last passes use all rows.
 """
 
 from collections.abc import Iterator
@@ -32,6 +33,8 @@ __all__ = ["solve_gram"]
 
 # A phase other than the last ends when a pass raises the objective by less than this many nats.
 _PHASE_TOL = 1.0
+# Size of a model in the phase without penalty, as a factor of the largest one.
+_GROWTH = 2.0
 # With more rows than this, gains are so large that the penalty keeps no useful function out.
 _UNPENALISED_ROWS = 32_000
 
@@ -86,19 +89,21 @@ def solve_gram(
 def _phases(n_rows: int, last: bool, settings: SolverSettings) -> Iterator[tuple[PassSettings, float]]:
     """Yield the settings of each phase, and the rise of the objective in a pass below which it ends."""
     if settings.size_prior > 0 and n_rows <= _UNPENALISED_ROWS:
-        yield PassSettings(0.0, _max_unpenalised(n_rows), 0.1 * _PHASE_TOL), _PHASE_TOL
+        most = _max_unpenalised(n_rows, settings.max_vectors)
+        yield PassSettings(0.0, most, 0.1 * _PHASE_TOL), _PHASE_TOL
     if last:
         yield PassSettings(settings.size_prior, settings.max_vectors, settings.tol), settings.tol
     else:
         yield PassSettings(settings.size_prior, settings.max_vectors, 0.1 * _PHASE_TOL), _PHASE_TOL
 
 
-def _max_unpenalised(n_rows: int) -> int:
+def _max_unpenalised(n_rows: int, max_vectors: float) -> int:
     """Return the largest size of a model in the phase without penalty.
 
-    If a width needs more functions than this, it is too narrow, and nearly every row would be added.
+    If a width needs more functions than 2√n, it is too narrow, and nearly every row would be added. Of many
+    more functions than there may be in the end, most would be deleted again one by one.
     """
-    return int(2.0 * np.sqrt(n_rows))
+    return int(min(2.0 * np.sqrt(n_rows), _GROWTH * max_vectors))
 
 
 class _Proposals:
