@@ -156,7 +156,8 @@ def _frame(column: FloatArray) -> tuple[FloatArray, FloatArray] | None:
     half = 0.5 * high - 0.5 * low  # of the largest numbers, the difference itself may be infinite
     if half == 0.0:
         return None
-    unit = _unit(2.0 * half)
+    with np.errstate(over="ignore"):
+        unit = _unit(2.0 * half)
     return unit, _centre(middle, unit)
 
 
