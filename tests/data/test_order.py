@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from isbor.data.order import column_order, exact_keys, grid_keys
+from isbor.data.order import column_order, exact_keys, grid_keys, on_grid
 from isbor.data.rows import canonical_rows
 
 
@@ -93,3 +93,50 @@ def test_keys_of_extreme_numbers():
     x = np.array([-1.7e308, 1.7e308, 0.0, 5e-324, 1.0, -0.0])
     keys = grid_keys(x[:, None], np.zeros(6, dtype=int), 0, np.arange(1))
     assert len(np.unique(keys)) >= 3
+
+
+def test_numbers_of_few_digits_stay_on_the_grid():
+    rng = np.random.default_rng(0)
+    whole = rng.integers(-(2**19), 2**19, 500).astype(float)
+    X = np.column_stack([whole, whole / 64, rng.integers(0, 2, 500), np.full(500, 0.1), 2.0**40 + whole])
+    assert_array_equal(on_grid(X), X)
+    assert on_grid(X) is not X
+
+
+@pytest.mark.parametrize("transform", [np.copy, np.exp, lambda x: np.exp(8 * x), lambda x: x**9])
+def test_numbers_move_by_a_millionth_of_their_spread_or_distance(transform):
+    x = transform(np.random.default_rng(0).normal(size=1000))
+    rounded = on_grid(x[:, None])[:, 0]
+    low, middle, high = np.quantile(x, [0.25, 0.5, 0.75])
+    assert np.any(rounded != x)
+    assert np.all(np.abs(rounded - x) <= 2e-6 * np.maximum(high - low, np.abs(x - middle)))
+    assert_array_equal(on_grid(rounded[:, None])[:, 0], rounded)
+
+
+def test_last_digits_are_rounded_away():
+    X, y = table(n=2000)
+    near = X * (1 + 1e-13 * np.random.default_rng(1).choice([-1, 1], X.shape))
+    assert np.mean(near == X) < 0.01
+    one, other = canonical_rows(X, y, np.ones(2000)), canonical_rows(near[:, ::-1], y, np.ones(2000))
+    assert_array_equal(other[0].X[:, ::-1], one[0].X)
+    assert_array_equal(other[1].mean[::-1], one[1].mean)
+    assert_array_equal(other[1].factor[::-1], one[1].factor)
+
+
+def test_rows_that_differ_by_rounding_are_merged():
+    X, y = table(n=60)
+    near = X * (1 + 1e-15)
+    doubled, _ = canonical_rows(np.concatenate([X, near]), np.concatenate([y, y]), np.ones(120))
+    rows, _ = canonical_rows(X, y, np.full(60, 2.0))
+    assert_array_equal(doubled.X, rows.X)
+    assert_array_equal(doubled.weight, rows.weight)
+    assert doubled.source.max() < 60  # the first of equal rows
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-280, 1e300])
+def test_extreme_numbers_stay_apart(scale):
+    x = scale * np.arange(-7.0, 8.0)
+    rounded = on_grid(x[:, None])[:, 0]
+    assert np.isfinite(rounded).all()
+    assert np.all(np.diff(rounded) > 0.0)
+    assert_array_equal(on_grid(np.array([[-1.7e308], [1.7e308], [0.0]]))[2], [0.0])

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis.strategies import integers
 from numpy.testing import assert_allclose, assert_array_equal
 
+from isbor.data.order import on_grid
 from isbor.data.rows import canonical_rows
 
 
@@ -66,7 +67,7 @@ def test_seed_gives_another_sample():
 
 def test_scaling_standardises_by_weighted_moments():
     X, y, weight = table(1)
-    X = X * [1.0, 1e12, 1e-12] + [0.0, 3e12, 1.0]
+    X = on_grid(X * [1.0, 1e12, 1e-12] + [0.0, 3e12, 1.0])
     rows, scaling = canonical_rows(X, y, weight)
     share = rows.weight / rows.weight.sum()
     assert_allclose(share @ rows.X, 0.0, atol=1e-3)

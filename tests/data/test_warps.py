@@ -6,6 +6,7 @@ from hypothesis.strategies import integers
 from numpy.testing import assert_allclose, assert_array_equal
 
 from isbor.data.compiled_warps import interpolated
+from isbor.data.order import on_grid
 from isbor.data.rows import canonical_rows
 from isbor.data.warps import Warp, prepare
 
@@ -55,6 +56,7 @@ def prepared():
     X = np.column_stack(
         [np.exp(rng.normal(size=80)), rng.integers(0, 2, 80), np.full(80, 3.0), rng.normal(size=80)]
     )
+    X = on_grid(X)
     rows, scaling = canonical_rows(X, rng.integers(0, 3, 80), np.ones(80))
     return X, rows, *prepare(rows, scaling, np.ones(4, dtype=bool))
 

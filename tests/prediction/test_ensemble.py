@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import ndtr
@@ -231,11 +232,13 @@ def test_thresholds_of_empty_levels_have_the_offsets_of_their_places(training, v
 
 
 def test_columns_that_a_family_leaves_out():
-    """Two columns of two values and a constant one: "mixed" sees fewer columns than the others."""
+    """No training row has the mark of unseen categories: "mixed" does not see it, "rbf" does."""
     rng = np.random.default_rng(1)
-    X = np.column_stack([np.full(80, 2.0), rng.integers(0, 2, 80), rng.integers(0, 2, 80)])
-    y = np.digitize(X[:, 1] - X[:, 2] + 0.5 * rng.normal(size=80), [-0.5, 0.5])
-    small = read_training(X, y, owner="ISBOR", workers=Workers(1))
+    number, kind = rng.integers(0, 2, 80), rng.integers(0, 2, 80)
+    frame = pd.DataFrame({"kind": np.array(["a", "b"])[kind], "constant": np.full(80, 2.0), "number": number})
+    y = np.digitize(number - kind + 0.5 * rng.normal(size=80), [-0.5, 0.5])
+    small = read_training(frame, y, owner="ISBOR", workers=Workers(1))
+    X = small.X
     with Workers(1) as workers:
         parts = [FAMILIES[name](small, SETTINGS, "fit", workers, None).model for name in ("rbf", "mixed")]
         model = Ensemble.of_families(parts, small.rows, workers)

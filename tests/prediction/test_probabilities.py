@@ -313,6 +313,8 @@ def test_variance_and_probabilities_against_importance_sampling(seed, gamma):
     f = X[:, 0] + 0.7 * X[:, 1] ** 2
     y = np.digitize(f + 0.5 * rng.normal(size=150), [0.0, 0.8])
     rows, scaling = canonical_rows(X, y, np.ones(150))
+    preparation = Preparation.plain(scaling)
+    rows = preparation.of_rows(rows)
     dictionary = RowDictionary(rows, gamma)
     with Workers(1) as workers:
         recorder = Recorder("fit", rows.source)
@@ -321,9 +323,9 @@ def test_variance_and_probabilities_against_importance_sampling(seed, gamma):
     assert m >= 1
     basis = dictionary.basis(model.functions.origin)
     new = 1.2 * rng.normal(size=(100, 2))
-    latent = Ensemble.of(Preparation.plain(scaling), [model], 150.0).latent(new)
+    latent = Ensemble.of(preparation, [model], 150.0).latent(new)
     mean, variance = latent.mean, latent.variance
-    phi = basis(scaling(new))
+    phi = basis(preparation(new))
 
     precision, beta = posterior_precision(mode), mode.expansion.threshold_precision
     centre = np.append(mode.weights, mode.thresholds)

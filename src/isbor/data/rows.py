@@ -1,9 +1,10 @@
 """Training rows in canonical form: distinct, weighted, scaled, in canonical order.
 
 A fit must not depend on the order of its rows, and a row of weight 2 must count as two equal rows. So rows
-are first brought into a canonical form. Equal (x, y) rows are merged and their weights added. The rows are
-then sorted by a hash of their values, an order that looks random but depends only on the set of rows, and
-hardly on their last digits or on the order of the columns (`isbor.data.order`). Finally the classes are
+are first brought into a canonical form. Numbers are rounded to a grid, a millionth of the spread of their
+column wide, so that last digits do not matter. Equal (x, y) rows are merged and their weights added. The rows
+are then sorted by a hash of their values, an order that looks random but depends only on the set of rows, and
+not on the order of the columns (`isbor.data.order`). Finally the classes are
 interleaved in proportion, so that **every prefix is a stratified random sample**: to sample candidates or
 rows means to take the first ones.
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from isbor._core.types import BoolArray, FloatArray, IntArray
 from isbor.data.folds import rank_in_class
-from isbor.data.order import Keys, column_order, exact_keys, grid_keys
+from isbor.data.order import Keys, column_order, exact_keys, grid_keys, on_grid
 
 __all__ = ["Scaling", "TrainingRows", "canonical_rows", "merged_by_key"]
 
@@ -137,7 +138,7 @@ def canonical_rows(
     feature: IntArray | None = None,
     group: IntArray | None = None,
 ) -> tuple[TrainingRows, Scaling]:
-    """Drop rows of weight zero, merge equal rows, and order and scale them.
+    """Drop rows of weight zero, round the others, merge equal ones, and order and scale them.
 
     Parameters
     ----------
@@ -149,7 +150,12 @@ def canonical_rows(
     group : (d,) columns with the same number ≥ 0 belong to one categorical feature; -1 for others
     """
     source, merged = _merged_rows(X, y, weight, seed)
-    X, y = X[source], y[source]
+    first = np.argsort(source)
+    source, merged = source[first], merged[first]
+    X, y = on_grid(X[source]), y[source]
+    # Rows that differ by rounding are equal now.
+    distinct, merged = _merged_rows(X, y, merged, seed)
+    X, y, source = X[distinct], y[distinct], source[distinct]
     columns = column_order(X, y, np.arange(X.shape[1]) if feature is None else feature)
     order = np.argsort(grid_keys(X, y, seed, columns), kind="stable")
     order = order[_interleave(y[order])]

@@ -63,8 +63,7 @@ def sampled_training(
         X, ranks, weight, seed=reservoir.seed, feature=encoding.feature, group=encoding.scale_group
     )
     if before is not None and _is_close(before[1], scaling):
-        scaling = before[1]
-        rows = replace(rows, X=scaling(X[rows.source]))
+        rows, scaling = replace(rows, X=before[1](scaling.inverse(rows.X))), before[1]
     return TrainingSet(encoding, kept.classes, observed, X, weight, rows, scaling, reservoir.seed)
 
 

@@ -87,9 +87,19 @@ class Preparation:
 
     @classmethod
     def plain(cls, scaling: Scaling) -> "Preparation":
-        """Return the preparation that only scales."""
-        n_columns = len(scaling.mean)
-        return cls(scaling, np.arange(n_columns), (None,) * n_columns)
+        """Return the preparation that only scales, with the columns in the order of the scaling.
+
+        Sums over columns have the same roundings then, wherever these stand in the table. Columns of factor
+        zero are left out.
+        """
+        source = scaling.order
+        if scaling.factor.any():
+            source = source[scaling.factor[source] > 0.0]
+        return cls(scaling, source, (None,) * len(source))
+
+    def of_rows(self, rows: TrainingRows) -> TrainingRows:
+        """Return the prepared training rows of scaled ones."""
+        return replace(rows, X=self.widen(rows.X))
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return the prepared rows of encoded ones, a new array of shape (n, p)."""
@@ -97,11 +107,10 @@ class Preparation:
 
     def widen(self, scaled: FloatArray) -> FloatArray:
         """Return the prepared rows of scaled ones."""
-        if not any(self.warps) and np.array_equal(self.source, np.arange(scaled.shape[1])):
-            return scaled
-        wide = np.empty((len(scaled), len(self.source)))
-        for p, (j, warp) in enumerate(zip(self.source, self.warps, strict=True)):
-            wide[:, p] = scaled[:, j] if warp is None else warp(scaled[:, j])
+        wide = np.take(scaled, self.source, axis=1)
+        for p, warp in enumerate(self.warps):
+            if warp is not None:
+                wide[:, p] = warp(scaled[:, self.source[p]])
         return wide
 
     def with_all_columns(self) -> "Preparation":
@@ -159,4 +168,4 @@ def prepare(rows: TrainingRows, scaling: Scaling, warpable: BoolArray) -> tuple[
                 source.append(j)
                 warps.append(warp)
     preparation = Preparation(scaling, np.array(source), tuple(warps))
-    return replace(rows, X=preparation.widen(rows.X)), preparation
+    return preparation.of_rows(rows), preparation

@@ -173,8 +173,8 @@ class LatentClassifier(ExplainedClassifier):
 
         With posterior probability `coverage`, the true probability of a class lies in its band. Bands account
         for what the data leave open: score, thresholds and noise, the choice of basis functions, and what
-        happens far from the training rows. They contain the predicted probabilities, which are the means of
-        the same distribution.
+        happens far from the training rows. They contain the predicted probabilities, and lean towards those
+        of a smooth model that selects nothing as far as it describes the labels better.
 
         Parameters
         ----------

@@ -325,10 +325,11 @@ class StreamClassifier(SparseClassifier):
         thresholds = np.where(places < 0, places - 10.0, places + 11.0)
         flat = np.zeros((n_levels - 1, n_levels - 1))
         expansion = Expansion(np.zeros(0), thresholds, 0.0, thresholds * 0.0, flat, 0.0, 0.0)
-        none = RowDictionary(training.rows, 1.0).basis(np.zeros(0, np.intp))
+        preparation = Preparation.plain(training.scaling)
+        none = RowDictionary(preparation.of_rows(training.rows), 1.0).basis(np.zeros(0, np.intp))
         model = SparseModel(none, Mode(np.zeros(0), expansion), 0.0, len(training.rows))
         weight = kept.reservoir.total_weight
-        ensemble = Ensemble.of(Preparation.plain(training.scaling), [model], weight)
+        ensemble = Ensemble.of(preparation, [model], weight)
         self._model, self._thresholds, self._centre, self._unit = ensemble, thresholds, 0.0, 1.0
         nothing = np.zeros(n_columns)
         self._keep_background(training)

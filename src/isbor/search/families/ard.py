@@ -10,10 +10,12 @@ import numpy as np
 from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Stage, Step
 from isbor.data.training_set import TrainingSet
+from isbor.data.warps import Preparation
 from isbor.inference.sparse import SparseModel
 from isbor.model.basis import RowDictionary
+from isbor.prediction.ensemble import Ensemble
 from isbor.search.ascent import share_metric
-from isbor.search.families.rbf import ensemble_of_one, fit_rbf
+from isbor.search.families.rbf import fit_rbf
 from isbor.search.recorder import Recorder
 from isbor.search.result import SearchResult
 from isbor.search.settings import SearchSettings
@@ -44,14 +46,15 @@ def fit_ard(
 
     `simplest` is a result of the family "rbf" for the same rows.
     """
-    rows = training.rows
+    preparation = Preparation.plain(training.scaling)
+    rows, group = preparation.of_rows(training.rows), training.scale_groups[preparation.source]
     earlier: tuple[Step, ...] = ()
     n_passes = 0
     if simplest is None:
         # A rough model of some rows suffices for a start, and a guess of the width.
         gamma = settings.first_gamma if settings.gamma is None else settings.gamma
         quick = replace(settings, gamma=gamma, tol=_START_TOL, patience=0, max_vectors=np.inf)
-        some = replace(training, rows=rows.head(rows.prefix_size(_START_ROWS)))
+        some = replace(training, rows=training.rows.head(rows.prefix_size(_START_ROWS)))
         simplest = fit_rbf(some, quick, stage, workers, callback)
         earlier, n_passes = simplest.steps, simplest.n_passes
     dictionary = RowDictionary(rows, float(np.asarray(simplest.gamma)))
@@ -66,7 +69,7 @@ def fit_ard(
         for _ in range(_SCALE_ROUNDS):
             before = model.objective(settings.size_prior)
             model, _ = solve_gram(sample, dictionary, model, on_sample, workers, recorder)
-            scaled = share_metric(sample, model, training.scale_groups, _SCALE_STEPS, workers)
+            scaled = share_metric(sample, model, group, _SCALE_STEPS, workers)
             recorder.record_whole("ascent", model, scaled, settings.size_prior)
             if scaled is not model:
                 dictionary = RowDictionary(rows, scaled.functions.metric[0])
@@ -76,10 +79,11 @@ def fit_ard(
         if len(sample) == len(rows) or workers.is_late():
             break
     model, reason = solve_gram(rows, dictionary, model, for_solver, workers, recorder)
-    metric = np.broadcast_to(np.asarray(dictionary.gamma, dtype=np.float64), rows.X.shape[1:]).copy()
+    metric = np.zeros(len(training.feature))
+    metric[preparation.source] = dictionary.gamma
     return SearchResult(
         ("ard",),
-        ensemble_of_one(training, model),
+        Ensemble.of(preparation, [model], rows.total_weight),
         metric,
         recorder.all_steps,
         n_passes + recorder.passes,

@@ -4,8 +4,6 @@ It is not sparse, and its time grows with the cube of the number of rows. It is 
 it often predicts better: it averages over all weights of all functions instead of choosing a few.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from isbor._core.parallel import Workers
@@ -31,11 +29,9 @@ def fit_gp(
     simplest: SearchResult | None = None,
 ) -> SearchResult:
     """Learn the parameters of the process by evidence; `simplest` is ignored."""
-    # Constant columns are left out, so that they cannot change a rounding.
-    columns = np.flatnonzero(training.scaling.factor > 0.0)
-    columns = columns if len(columns) else np.arange(len(training.feature))
-    rows = PooledRows.of(replace(training.rows, X=training.rows.X[:, columns]))
-    group = np.unique(training.scale_groups[columns], return_inverse=True)[1]
+    preparation = Preparation.plain(training.scaling)
+    rows = PooledRows.of(preparation.of_rows(training.rows))
+    group = np.unique(training.scale_groups[preparation.source], return_inverse=True)[1]
     steps: list[Step] = []
 
     def is_late() -> bool:
@@ -69,7 +65,6 @@ def fit_gp(
         is_late=is_late,
         report=report,
     )
-    preparation = Preparation(training.scaling, columns, (None,) * len(columns))
     ensemble = Ensemble.of(preparation, [dense_model(rows, fit)], training.rows.total_weight)
     return SearchResult(
         ("gp",), ensemble, gamma=None, steps=tuple(steps), n_passes=fit.n_climbs, process=fit.parameters

@@ -8,7 +8,6 @@ from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Stage
 from isbor.data.training_set import TrainingSet
 from isbor.data.warps import Preparation
-from isbor.inference.sparse import SparseModel
 from isbor.model.basis import RowDictionary
 from isbor.prediction.ensemble import Ensemble
 from isbor.search.recorder import Recorder
@@ -19,7 +18,7 @@ from isbor.search.solvers.gram import solve_gram
 from isbor.search.solvers.sequential import solve_sequential
 from isbor.search.width import choose_width
 
-__all__ = ["ensemble_of_one", "fit_rbf"]
+__all__ = ["fit_rbf"]
 
 _SOLVERS: dict[str, Solver] = {"gram": solve_gram, "sequential": solve_sequential, "batch": solve_batch}
 
@@ -36,7 +35,9 @@ def fit_rbf(
 
     `simplest` is ignored: the search for the width makes its own start.
     """
-    rows = training.rows.in_fewer_dimensions()
+    preparation = Preparation.plain(training.scaling)
+    prepared = preparation.of_rows(training.rows)
+    rows = prepared.in_fewer_dimensions()
     for_solver = settings.for_solver(rows)
     if settings.gamma is None:
         chosen, trials = choose_width(
@@ -57,14 +58,9 @@ def fit_rbf(
     dictionary = RowDictionary(rows, gamma)
     recorder = Recorder(stage, rows.source, callback, earlier)
     model, reason = _SOLVERS[settings.solver](rows, dictionary, begin, for_solver, workers, recorder)
-    if rows is not training.rows:  # the model was fitted in rotated coordinates with the same distances
-        centres = training.rows.X[model.functions.origin]
+    if rows is not prepared:  # the model was fitted in rotated coordinates with the same distances
+        centres = prepared.X[model.functions.origin]
         functions = replace(model.functions, centres=centres, metric=np.full(centres.shape, gamma))
         model = replace(model, functions=functions)
-    ensemble = ensemble_of_one(training, model)
+    ensemble = Ensemble.of(preparation, [model], rows.total_weight)
     return SearchResult(("rbf",), ensemble, gamma, recorder.all_steps, recorder.passes, trials, reason)
-
-
-def ensemble_of_one(training: TrainingSet, model: SparseModel) -> Ensemble:
-    """Return an ensemble of one model of the scaled columns."""
-    return Ensemble.of(Preparation.plain(training.scaling), [model], training.rows.total_weight)

@@ -8,7 +8,7 @@ Encoding, scaling and warps are learned again whenever the encoding lacks a cate
 cells, the scaling has moved, or the total weight has grown by half.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -83,7 +83,7 @@ def learn_further(
         renewed_at, kept = reservoir.seen, kept.compacted()
     else:
         preparation, renewed_at = before.prepared.preparation, before.renewed_at
-        rows = replace(training.rows, X=preparation.widen(training.rows.X))
+        rows = preparation.of_rows(training.rows)
     prepared = Prepared(training.encoding, preparation)
     n_members, each = _sizes(settings)
     members = list(before.members[:n_members])
