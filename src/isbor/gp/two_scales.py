@@ -78,7 +78,7 @@ _FROM_NOTHING = (
     _Climb(300, 6, True),
     _Climb(600, 4, True),
 )
-_FROM_START = (_Climb(150, 12, True), _Climb(300, 6, True), _Climb(600, 4, True))
+_FROM_START = (_Climb(150, 12, True), _Climb(300, 6, True), _Climb(600, 6, True))
 
 
 @dataclass(frozen=True, slots=True)

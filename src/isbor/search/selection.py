@@ -5,10 +5,11 @@ training rows. So each family is fitted to part of the rows and evaluated on the
 log score is the mean log probability of the held-out labels.
 
 Up to 2,500 rows, three-fold cross-validation is used. Families make their errors on different rows, so
-averages of families are compared as well. Of all candidates whose score is not clearly worse than the best,
-the simplest is selected. Up to 1,500 rows, one of the families is a Gaussian process, which has a function
-for each row; it must be better than all sparse candidates by a standard error. The held-out labels of the
-selected candidate then choose a temperature (`isbor.search.temperature`).
+averages of families are compared as well. What is clearly behind after the first fold is dropped. Of all
+candidates whose score is not clearly worse than the best, the simplest is selected. Up to 1,500 rows, one of
+the families is a Gaussian process, which has a function for each row; it must be better than all sparse
+candidates by a standard error. The held-out labels of the selected candidate then choose a temperature
+(`isbor.search.temperature`).
 
 With more rows, one part is held out, and the families are compared on a sample of the rest, first on a small
 one, which decides unless the most adaptive family is clearly worse there. The most adaptive of these
@@ -61,7 +62,7 @@ _MAX_MIXED_COLUMNS = 1000  # with more, the families "mixed" and "gp" are not tr
 _CLEARLY_WORSE = 0.5  # a larger difference is not ignored
 _WORTH_A_DENSE_MODEL = 1.0  # a sparse model with a smaller deficit is preferred to a Gaussian process
 _GIVEN_UP = 2.0  # a candidate with a larger deficit after a fold is dropped
-_DENSE_GIVEN_UP = 0.5  # a Gaussian process is dropped if sparse models are ahead by more after a fold
+_DENSE_GIVEN_UP = 1.0  # a Gaussian process is dropped if sparse models are ahead by more after a fold
 _SETTLED = 1.0  # a temperature that gains less after a fold is not looked for on others
 
 
