@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from isbor import ISBOR
 from isbor._core.trace import StopReason
+from isbor.data.order import on_grid
 from isbor.datasets import SADDLE_THRESHOLDS, make_balance_scale, make_saddle, saddle_labels
 from isbor.metrics import mean_absolute_error
 from tests.problems import noisy_rows
@@ -85,7 +86,7 @@ def test_sigma_is_noise_to_signal(noise):
 
 
 def test_attributes_describe_the_score(saddle):
-    X = saddle[0]
+    X = on_grid(saddle[0])
     model = ISBOR(basis="rbf").fit(X, saddle[1])
     squares = ((X[:, None] - model.relevance_vectors_) / model.feature_scale_) ** 2
     kernel = np.exp(-model.gamma_ * squares.sum(axis=2))

@@ -6,6 +6,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import ndtr, ndtri
 from scipy.stats import norm
 
+from isbor.data.order import on_grid
 from isbor.estimators.linear import OrderedProbit
 
 
@@ -82,7 +83,7 @@ def test_the_prior_keeps_separable_data_finite():
 def test_more_columns_than_rows():
     """The slopes are where the gradient of the likelihood equals that of the prior."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(20, 50)), np.arange(20) % 2
+    X, y = on_grid(rng.normal(size=(20, 50))), np.arange(20) % 2
     model = OrderedProbit().fit(X, y)
     z = (X @ model.coef_ - model.thresholds_) * (2 * y - 1)
     spread = X.std(axis=0)

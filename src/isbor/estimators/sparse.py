@@ -114,11 +114,7 @@ class SparseClassifier(LatentClassifier):
         self.alpha_ = model.alpha * unit**2
         functions = model.functions
         self.relevance_ = rows.source[functions.origin]
-        if "mixed" in result.families:
-            used = functions.metric != 0.0
-            self.relevance_vectors_ = model.preparation.centres(functions.centres, used)
-        else:
-            self.relevance_vectors_ = training.encoded(functions.origin)
+        self.relevance_vectors_ = model.preparation.centres(functions.centres, functions.metric != 0.0)
         self.n_relevance_ = len(functions)
         self.gamma_ = result.gamma
         self.feature_scale_ = training.scaling.spread
