@@ -19,12 +19,13 @@ __all__ = [
     "Step",
     "StopReason",
     "datasets",
+    "export",
     "metrics",
     "sources",
 ]
 
 if TYPE_CHECKING:
-    from isbor import datasets, metrics, sources
+    from isbor import datasets, export, metrics, sources
     from isbor._core.trace import Step, StopReason
     from isbor.data.label_encoder import OrderedLabelEncoder
     from isbor.estimators import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR
@@ -36,7 +37,7 @@ else:
 
         if name not in __all__:
             raise AttributeError(f"module 'isbor' has no attribute {name!r}")
-        if name in ("datasets", "metrics", "sources"):
+        if name in ("datasets", "export", "metrics", "sources"):
             return import_module(f"isbor.{name}")  # which also makes it an attribute
         homes = {
             "OrderedLabelEncoder": "isbor.data.label_encoder",

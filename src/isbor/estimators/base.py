@@ -17,6 +17,7 @@ from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.blocks import Source
 from isbor.data.cells import Missing
 from isbor.data.encoding import TableEncoding
+from isbor.data.summary import TableSummary
 from isbor.data.training import read_training
 from isbor.data.training_set import TrainingSet
 from isbor.data.weights import ClassWeight
@@ -82,6 +83,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     _encoding: TableEncoding
+    _table: TableSummary
     _model: LatentModel
     _thresholds: FloatArray
     _centre: float = 0.0  # scores are reported as (score - centre) / unit
@@ -171,6 +173,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
                 checkpoint=checkpoint,
             )
         self._encoding, self.classes_ = training.encoding, training.classes
+        self._table = TableSummary.of(training)
         self.n_features_in_ = len(training.encoding.categories)
         names = training.encoding.feature_names
         if names is not None:

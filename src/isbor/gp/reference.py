@@ -52,7 +52,14 @@ from isbor.inference.mode import (
 from isbor.model.cuts import RowShape
 from isbor.model.likelihood import edges, ordinal_probit
 
-__all__ = ["Law", "ReferenceProcess", "fit_reference", "noise_derivatives"]
+__all__ = [
+    "InducedFunctions",
+    "Law",
+    "NoiseProcess",
+    "ReferenceProcess",
+    "fit_reference",
+    "noise_derivatives",
+]
 
 _MAX_ROWS = 8_000  # to which it is fitted
 _SAMPLE_ROWS = 300  # for width and amplitude
@@ -76,7 +83,7 @@ class Law(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Functions:
+class InducedFunctions:
     """Functions ψ of scaled rows, whose weights are independent in the prior."""
 
     metric: FloatArray  # (d,) γθ
@@ -116,10 +123,10 @@ def _kernel(X: FloatArray, Z: FloatArray, metric: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class _Noise:
+class NoiseProcess:
     """The posterior of t = ln s."""
 
-    functions: _Functions
+    functions: InducedFunctions
     coef: FloatArray  # (m,) mean of the weights
     directions: FloatArray  # (m, m) orthogonal directions of the weights
     variances: FloatArray  # (m,) of the weights in these directions
@@ -145,12 +152,12 @@ class ReferenceProcess:
     """The fitted processes of score and noise."""
 
     scaling: Scaling
-    functions: _Functions  # of the score, m of them
+    functions: InducedFunctions  # of the score, m of them
     amplitude: float  # a²
     coef: FloatArray  # (m,) mean of their weights
     thresholds: FloatArray  # (K,)
     covariance: FloatArray  # (m + K, m + K) of weights and thresholds
-    noise: _Noise | None  # None if it does not vary
+    noise: NoiseProcess | None  # None if it does not vary
     log_evidence: float  # -∞ if it was fitted to a part of the rows only
 
     def law(self, X: FloatArray) -> Law:
@@ -178,7 +185,7 @@ def fit_reference(
     sample = replace(sample, weight=sample.weight * (rows.total_weight / sample.total_weight))
     metric = _metric(slopes, scaling)
     width, amplitude = _best_scale(rows.head(rows.prefix_size(_SAMPLE_ROWS)), metric, workers)
-    functions = _Functions.of(sample, width * metric, _INDUCING)
+    functions = InducedFunctions.of(sample, width * metric, _INDUCING)
     columns = columns_of(sample, functions, workers)
     amplitude, mode = _first_mode(sample, columns, amplitude, workers)
     t, cost, noise = np.zeros(len(sample)), 0.0, None
@@ -219,7 +226,7 @@ def _best_scale(rows: TrainingRows, metric: FloatArray, workers: Workers) -> tup
     """Return the width and the amplitude with the highest evidence."""
     best, highest = (_WIDTHS[len(_WIDTHS) // 2], 1.0), -np.inf
     for width in _WIDTHS:
-        functions = _Functions.of(rows, width * metric, _INDUCING)
+        functions = InducedFunctions.of(rows, width * metric, _INDUCING)
         columns = columns_of(rows, functions, workers)
         mode: Mode | None = None
         for amplitude in _AMPLITUDES:
@@ -264,8 +271,8 @@ def _mode(
 
 
 def _fit_noise(
-    rows: TrainingRows, mode: Mode, functions: _Functions, metric: FloatArray, t: FloatArray
-) -> tuple[_Noise, float]:
+    rows: TrainingRows, mode: Mode, functions: InducedFunctions, metric: FloatArray, t: FloatArray
+) -> tuple[NoiseProcess, float]:
     """Fit ln s given the score, from the expansion at t; return it with the cost of its weights in nats."""
     slope, curvature = noise_derivatives(rows, functions(rows.X) @ mode.weights, mode.thresholds, t)
     linear = slope + curvature * t
@@ -293,9 +300,9 @@ def noise_derivatives(
 
 def _noise_of_width(
     rows: TrainingRows, metric: FloatArray, linear: FloatArray, curvature: FloatArray
-) -> tuple[_Noise, float, float]:
+) -> tuple[NoiseProcess, float, float]:
     """Return the noise with this metric, its highest log evidence, and the cost of its weights."""
-    functions = _Functions.of(rows, metric, _INDUCING_NOISE)
+    functions = InducedFunctions.of(rows, metric, _INDUCING_NOISE)
     psi = functions(rows.X)
     size, directions = np.linalg.eigh(psi.T @ (curvature[:, None] * psi))
     size = np.maximum(size, 0.0)
@@ -308,5 +315,5 @@ def _noise_of_width(
     share = softmax(evidence)
     cost = float(share @ (0.5 * (weights**2 / prior).sum(axis=1) - occam))
     amplitude = float(share @ _NOISE_AMPLITUDES)
-    noise = _Noise(functions, directions @ (share @ weights), directions, share @ variances, amplitude)
+    noise = NoiseProcess(functions, directions @ (share @ weights), directions, share @ variances, amplitude)
     return noise, float(evidence.max()), cost

@@ -46,7 +46,7 @@ from isbor.model.latent import Latent
 from isbor.prediction.empty_classes import places_of_thresholds
 from isbor.prediction.probabilities import class_probabilities, normal_scores, with_lapses
 
-__all__ = ["N_DRAWS", "Reference", "probability_bands", "score_std"]
+__all__ = ["N_DRAWS", "Reference", "even_draws", "probability_bands", "score_std"]
 
 N_DRAWS = 512
 _LARGEST = 1e3  # of a normal score
@@ -83,7 +83,7 @@ def probability_bands(
     # Rounding may make an eigenvalue of V negative.
     size, vectors = np.linalg.eigh(V)
     root = (vectors * np.sqrt(np.maximum(size, 0.0))[:, None, :]) @ np.swapaxes(vectors, 1, 2)
-    eta = mean[:, None, :] + np.einsum("nkj,qj->nqk", root, _even_draws(len(thresholds)))
+    eta = mean[:, None, :] + np.einsum("nkj,qj->nqk", root, even_draws(len(thresholds)))
     below = np.maximum.accumulate(ndtr(eta), axis=2)
     draws = np.diff(below, axis=2, prepend=0.0, append=1.0)
     tail = 0.5 - 0.5 * coverage
@@ -131,7 +131,7 @@ def _covariance(
 
 
 @lru_cache(maxsize=32)
-def _even_draws(n: int) -> FloatArray:
+def even_draws(n: int) -> FloatArray:
     """Return draws from N(0, I) in n dimensions that cover it evenly, (q, n)."""
     draws: FloatArray = ndtri(qmc.Sobol(n, scramble=False).random(N_DRAWS) + 0.5 / N_DRAWS)
     return draws
