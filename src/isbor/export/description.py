@@ -52,6 +52,7 @@ def describe(model: object, owner: str, bands: bool) -> Described:
         "made_by": f"isbor {__version__}",
         "estimator": type(estimator).__name__,
         "parameters": repr(estimator),
+        "basis": getattr(estimator, "basis_", None),
         "training_weight": estimator._table.total_weight,
         "classes": [_label(label) for label in estimator.classes_.tolist()],
         **_table(estimator._encoding, estimator._table, _relevance(estimator)),
@@ -304,7 +305,7 @@ def _beside(estimator: OrdinalClassifier, bands: bool) -> Described:
     """Describe calibration, drift and the reference process, as far as there are any."""
     found: Described = {"probabilities": True, "calibration": None, "drift": None, "reference": None}
     if isinstance(estimator, KernelClassifier):
-        calibration = estimator._calibration if estimator.probability else None
+        calibration = estimator._calibration
         if calibration is None:
             return found | {"probabilities": False}
         thresholds = estimator._response_thresholds.tolist()

@@ -29,7 +29,7 @@ def to_json(model: object, path: PathArgument, *, bands: bool = True) -> None:
     path : str or path
         File to write. It is written completely or not at all.
     bands : bool, default=True
-        Whether to write what bands need as well, about half a megabyte.
+        Whether to write what bands need as well, 200 to 400 kB.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def to_html(model: object, path: PathArgument, *, title: str | None = None, band
     title : str, default=None
         Heading of the page; by default, the name of the estimator.
     bands : bool, default=True
-        Whether to show bands around probabilities, for which the page is about half a megabyte larger.
+        Whether to show bands around probabilities, for which the page is 200 to 400 kB larger.
     """
     place = _writable(path)
     described = describe(model, "to_html", bands)

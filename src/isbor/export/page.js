@@ -7,6 +7,7 @@
   const { json } = model;
   const COVERAGE = 0.9;
   const MOST_SHOWN = 10; // features; the others are folded
+  const MOST_IN_VIEW = 6; // classes whose probabilities stay in view
   const HARDLY = 0.005; // relevance below which a feature is folded
   const N_NEAREST = 5;
   const MOST_TERMS = 2e7; // computed for Shapley values
@@ -29,10 +30,11 @@
 
   // --- Texts ----------------------------------------------------------------------------------------------
 
+  const minus = (text) => text.replace("-", "−");
   const number = (x) => {
     const size = Math.abs(x);
-    if (size !== 0 && (size >= 1e9 || size < 1e-4)) return x.toExponential(3);
-    return Number(x.toPrecision(4)).toLocaleString("en", { maximumSignificantDigits: size >= 1e4 ? 9 : 4 });
+    if (size !== 0 && (size >= 1e9 || size < 1e-4)) return minus(x.toExponential(3));
+    return minus(Number(x.toPrecision(4)).toLocaleString("en", { maximumSignificantDigits: size >= 1e4 ? 9 : 4 }));
   };
   // Scores are read beside the thresholds: a hundredth of their distance counts.
   const decimals = (() => {
@@ -40,7 +42,7 @@
     const range = (thresholds[thresholds.length - 1] - thresholds[0]) / unit;
     return range > 0 ? Math.min(Math.max(Math.ceil(2 - Math.log10(range)), 0), 9) : 2;
   })();
-  const ofScore = (x) => (Math.abs(x) < 1e9 ? x.toFixed(decimals) : x.toExponential(2)).replace("-", "−");
+  const ofScore = (x) => minus(Math.abs(x) < 1e9 ? x.toFixed(decimals) : x.toExponential(2));
   const signed = (x) => `${x < 0 ? "" : "+"}${ofScore(x)}`;
   const percent = (p) => {
     if (p > 0.995 && p < 1) return "> 99 %";
@@ -184,6 +186,7 @@
     return part;
   });
   byId("strip").append(...strip);
+  byId("result").classList.toggle("stays", json.classes.length <= MOST_IN_VIEW);
 
   const showPrediction = (found, bands) => {
     byId("label").textContent = ofCategory(found.label);
@@ -198,8 +201,8 @@
         band.hidden = false;
         band.style.left = `${100 * low}%`;
         band.style.width = `${100 * (high - low)}%`;
-        const text = `${Math.round(100 * low)}–${Math.round(100 * high)} %`;
-        value.append(element("small", { textContent: text, title: "band of 90 %" }));
+        const text = high < 0.005 ? "" : `${Math.round(100 * low)}–${Math.round(100 * high)} %`;
+        value.append(element("small", { textContent: text }));
       }
     });
     byId("bands-note").hidden = !bands;
@@ -455,6 +458,7 @@
   const functions = json.models.reduce((total, { score }) => total + (score.functions ?? score.rows).length, 0);
   const trained = {
     "Estimator": json.parameters,
+    ...(json.basis ? { "Basis functions": json.basis } : {}),
     "Training rows": `${number(weight)} (total weight)`,
     "Classes": json.classes.map(ofCategory).join(" < "),
     "Score": `${functions} functions in ${json.models.length} model${json.models.length > 1 ? "s" : ""}`,
