@@ -65,7 +65,7 @@ def shown_by_chromium(page: Path, folder: Path, *, address: str = "") -> str:
         [CHROMIUM, *flags.split(), f"--user-data-dir={folder}", f"{page.as_uri()}{address}"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -186,6 +186,9 @@
     return part;
   });
   byId("strip").append(...strip);
+  byId("label-note").textContent = json.calibration
+    ? "The predicted class is that of the machine's own thresholds; it need not be the most probable one."
+    : "The predicted class is the median: the first that, with the classes before it, has half of the probability.";
   byId("result").classList.toggle("stays", json.classes.length <= MOST_IN_VIEW);
 
   const showPrediction = (found, bands) => {
