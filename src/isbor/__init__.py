@@ -20,6 +20,7 @@ __all__ = [
     "Step",
     "StopReason",
     "datasets",
+    "export",
     "from_ratings",
     "load",
     "meta",
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from isbor import datasets, meta, metrics, sources
+    from isbor import datasets, export, meta, metrics, sources
     from isbor._core.trace import Step, StopReason
     from isbor.data.label_encoder import OrderedLabelEncoder
     from isbor.data.ratings import from_ratings
@@ -42,7 +43,7 @@ else:
 
         if name not in __all__:
             raise AttributeError(f"module 'isbor' has no attribute {name!r}")
-        if name in ("datasets", "meta", "metrics", "sources"):
+        if name in ("datasets", "export", "meta", "metrics", "sources"):
             return import_module(f"isbor.{name}")  # which also makes it an attribute
         homes = {
             "ModelFileError": "isbor.files.errors",

@@ -36,12 +36,13 @@ def command(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "module", ["isbor.estimators", "isbor.metrics", "isbor.datasets", "isbor.plots", "isbor.sources"]
+    "module",
+    ["isbor.estimators", "isbor.export", "isbor.metrics", "isbor.datasets", "isbor.plots", "isbor.sources"],
 )
 def test_the_package_loads_nothing_slow(module):
     loaded = loaded_by(f"import {module}")
     assert {module, "numpy"} <= loaded
-    assert SLOW & loaded <= ({"numba"} if module == "isbor.estimators" else set())
+    assert SLOW & loaded <= ({"numba"} if module in ("isbor.estimators", "isbor.export") else set())
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.blocks import Source
 from isbor.data.cells import Missing
 from isbor.data.encoding import EncodedTable, TableEncoding
+from isbor.data.summary import TableSummary
 from isbor.data.training import read_training
 from isbor.data.training_set import TrainingSet
 from isbor.data.weights import ClassWeight
@@ -95,6 +96,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     _encoding: TableEncoding
+    _table: TableSummary
     _model: LatentModel
     _thresholds: FloatArray
     _centre: float = 0.0  # scores are reported as (score - centre) / unit
@@ -187,6 +189,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
         need(n_levels > 1 and len(set(self.classes_.tolist())) == n_levels, "its classes are not distinct")
         need(self.n_features_in_ == len(encoding.categories), "the number of features is another one")
         need(names == encoding.feature_names, "the names of features are others")
+        need(len(self._table.low) == self.n_features_in_, "its summary is of other features")
         need(len(self._model.scaling.mean) == len(encoding.feature), "its model is of another encoding")
         self._check_thresholds(self._thresholds)
         rows = np.zeros((1, len(encoding.feature)))
@@ -243,6 +246,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
                 checkpoint=checkpoint,
             )
         self._encoding, self.classes_ = training.encoding, training.classes
+        self._table = TableSummary.of(training)
         self.n_features_in_ = len(training.encoding.categories)
         names = training.encoding.feature_names
         if names is not None:

@@ -11,6 +11,7 @@ from isbor.data.cells import Missing
 from isbor.data.folds import growing_fold_numbers
 from isbor.data.rows import TrainingRows
 from isbor.data.stream import further_training, unscaled_where_constant
+from isbor.data.summary import TableSummary
 from isbor.data.training_set import TrainingSet
 from isbor.data.weights import ClassWeight
 from isbor.estimators.base import all_or_nothing
@@ -258,6 +259,7 @@ class ISVOR(KernelClassifier[CutScore]):
             start = _starting_point(training, before, number + 1)
             machines.append(extend(start, gram.values, low, high, tol=self.tol))
         self._learned = Learned(training, kernel, gram, fold, tuple(machines))
+        self._table = TableSummary.of(training)
         self._set_fitted(training, kernel, cut_score(machines[0]))
 
     def _set_fitted(self, training: TrainingSet, kernel: Kernel, cut: CutScore) -> None:

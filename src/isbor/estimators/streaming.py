@@ -31,6 +31,7 @@ from isbor.data.ranges import Ranges
 from isbor.data.reservoir import Reservoir
 from isbor.data.sampled import Kept, sampled_training
 from isbor.data.schema import Schema
+from isbor.data.summary import TableSummary
 from isbor.data.training import checked_weights
 from isbor.data.training_set import TrainingSet
 from isbor.data.warps import Preparation
@@ -299,7 +300,7 @@ class StreamClassifier(SparseClassifier):
         return np.concatenate(list(workers.map(surprise, blocks)))
 
     def _set_features(self, training: TrainingSet) -> None:
-        self._encoding = training.encoding
+        self._encoding, self._table = training.encoding, TableSummary.of(training)
         self.n_features_in_ = len(training.encoding.categories)
         names = training.encoding.feature_names
         if names is not None:

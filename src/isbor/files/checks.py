@@ -18,6 +18,7 @@ from isbor.data.reservoir import Reservoir
 from isbor.data.rows import Scaling, TrainingRows
 from isbor.data.sampled import Kept
 from isbor.data.schema import Schema
+from isbor.data.summary import TableSummary
 from isbor.data.training_set import TrainingSet
 from isbor.data.warps import Preparation, Warp
 from isbor.files.errors import damaged
@@ -52,6 +53,7 @@ _SHAPES: dict[type, str] = {
     Prepared: "encoding.feature d, preparation.scaling.mean d",
     Ranges: "columns c, low c, high c",
     Background: "X n d, share n, low d, high d",
+    TableSummary: "low d, high d, typical d, whole d",
     TrainingRows: "X n d, y n, weight n, source n",
     TrainingSet: "observed r, X N D, weight N, rows.X n D, encoding.feature D, scaling.mean D",
     Schema: "categories d, declared d, ordered d, empty d",
@@ -82,7 +84,15 @@ _SHAPES: dict[type, str] = {
     Learned: "gram.values n n, training.rows.y n, fold n",
     Member: "shape_precision K, observed r, numbers m",
 }
-_NOT_FINITE = {(TableEncoding, "fill"), (Reservoir, "cells"), (Reservoir, "least"), (Reservoir, "limits")}
+_NOT_FINITE = {
+    (TableEncoding, "fill"),
+    (TableSummary, "low"),
+    (TableSummary, "high"),
+    (TableSummary, "typical"),
+    (Reservoir, "cells"),
+    (Reservoir, "least"),
+    (Reservoir, "limits"),
+}
 
 
 def check(value: object) -> None:

@@ -47,8 +47,9 @@ from isbor.data.rows import TrainingRows
 from isbor.gp.process import Evidence, ProcessPosterior, process_posterior, sum_by_threshold
 from isbor.model.likelihood import Derivatives, edges, ordinal_probit
 
-__all__ = ["Factors", "PooledEvidence", "PooledRows", "pooled_evidence", "score_moments"]
+__all__ = ["LEAST_VARIANCE", "Factors", "PooledEvidence", "PooledRows", "pooled_evidence", "score_moments"]
 
+LEAST_VARIANCE = 1e-12  # of a score, as a share of its prior variance: a rounding error
 _WEAKEST = 1e-10  # smallest precision of a factor
 _SHORTEST_STEP = 0.2
 _DIGITS_LOST = 1e-8  # of SΣ, from which a variance is computed in another way
@@ -167,9 +168,8 @@ def score_moments(
     mean = covariances @ posterior.coef
     scaled = covariances * np.sqrt(posterior.precision)
     whitened = lapack.whiten(posterior.lower, scaled.T)
-    # At least a rounding error of the prior variance.
     variance = prior_variance - np.einsum("ij,ij->j", whitened, whitened)
-    return mean, np.maximum(variance, 1e-12 * prior_variance)
+    return mean, np.maximum(variance, LEAST_VARIANCE * prior_variance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ def _round(gram: FloatArray, rows: PooledRows, thresholds: FloatArray, factors: 
         whitened = inverse_lower @ (np.sqrt(total)[:, None] * gram[:, faint])
         prior = np.diag(gram)[faint]
         known = prior - np.einsum("ij,ij->j", whitened, whitened)
-        row_variance[faint] = np.maximum(known, 1e-12 * prior)
+        row_variance[faint] = np.maximum(known, LEAST_VARIANCE * prior)
     row_mean = gram @ posterior.coef
     mean, variance = row_mean[rows.row], row_variance[rows.row]
     removed = np.minimum(v, 1.0)

@@ -56,7 +56,14 @@ from isbor.model.latent import Latent
 from isbor.prediction.empty_classes import places_of_thresholds
 from isbor.prediction.probabilities import class_probabilities, normal_scores, with_lapses
 
-__all__ = ["N_DRAWS", "Reference", "probability_bands", "probability_draws", "score_std"]
+__all__ = [
+    "N_DRAWS",
+    "Reference",
+    "even_draws",
+    "probability_bands",
+    "probability_draws",
+    "score_std",
+]
 
 N_DRAWS = 512
 _DEGREES = 8.0  # of freedom
@@ -107,7 +114,7 @@ def probability_draws(
     # Rounding may make an eigenvalue of V negative.
     size, vectors = np.linalg.eigh(law.covariance)
     root = (vectors * np.sqrt(np.maximum(size, 0.0))[:, None, :]) @ np.swapaxes(vectors, 1, 2)
-    eta = law.mean[:, None, :] + np.einsum("nkj,qj->nqk", root, _even_draws(len(thresholds)))
+    eta = law.mean[:, None, :] + np.einsum("nkj,qj->nqk", root, even_draws(len(thresholds)))
     below = np.maximum.accumulate(ndtr(eta), axis=2)
     draws: FloatArray = np.diff(below, axis=2, prepend=0.0, append=1.0)
     return draws
@@ -160,7 +167,7 @@ def _law_of_truth(latent: Latent, thresholds: FloatArray, reference: Reference, 
 
 
 @lru_cache(maxsize=32)
-def _even_draws(n: int) -> FloatArray:
+def even_draws(n: int) -> FloatArray:
     """Return draws that cover Student's t distribution of covariance I in n dimensions evenly, (q, n)."""
     even = qmc.Sobol(n + 1, scramble=False).random(N_DRAWS) + 0.5 / N_DRAWS
     # The first point is in the corner of all dimensions, and should not have the largest scale as well.
