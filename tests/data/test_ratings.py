@@ -13,7 +13,7 @@ from isbor.estimators.linear import OrderedProbit
 def test_every_rating_is_a_row_of_its_item():
     ratings = np.array([[1, 2, np.nan], [np.nan, np.nan, np.nan], [3, 3, 1]])
     X, y, weight, groups = from_ratings([[10.0], [20.0], [30.0]], ratings)
-    assert X == [[10.0], [10.0], [30.0], [30.0], [30.0]]
+    assert X.tolist() == [[10.0], [10.0], [30.0], [30.0], [30.0]]
     assert y.tolist() == [1, 2, 3, 3, 1]
     assert_allclose(weight, [1 / 2, 1 / 2, 1 / 3, 1 / 3, 1 / 3])
     assert groups.tolist() == [0, 0, 2, 2, 2]

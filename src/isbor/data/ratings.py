@@ -17,7 +17,7 @@ __all__ = ["RatedRows", "from_ratings"]
 class RatedRows(NamedTuple):
     """Rows to fit: one for each rating; made by `from_ratings`."""
 
-    X: Any  # (n_ratings, n_features), of the same type as the items
+    X: Any  # (n_ratings, n_features), a data frame if the items are one, else an array or sparse matrix
     y: LabelArray  # (n_ratings,)
     sample_weight: FloatArray  # (n_ratings,)
     groups: IntArray  # (n_ratings,) row number of the item, for cross-validation

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from isbor import __version__
 from isbor._core.types import FloatArray
+from isbor._version import __version__
 from isbor.data.encoding import TableEncoding
 from isbor.data.ranges import Ranges
 from isbor.data.rows import Scaling
@@ -172,6 +172,10 @@ def _inputs(preparation: Preparation) -> list[Described]:
     ]
 
 
+def _all_columns(scaling: Scaling) -> list[Described]:
+    return [{"column": j, "warp": None} for j in range(len(scaling.mean))]
+
+
 def _warp(warp: Warp) -> Described:
     return {"knots": warp.knots.tolist(), "values": warp.warped.tolist()}
 
@@ -183,18 +187,21 @@ def _score(estimator: OrdinalClassifier) -> Described:
     """Describe scaling, inputs, models, and what turns scores into probabilities."""
     model, thresholds = estimator._model, estimator._thresholds
     if isinstance(model, Ensemble):
-        preparation, models = model.preparation, _average(model, thresholds)
+        scaling, inputs = model.preparation.scaling, _inputs(model.preparation)
+        models = _average(model, thresholds)
         temperature, lapse = model.temperature, model.lapse
     elif isinstance(model, Process):
-        preparation, models = Preparation.plain(model.scaling), [_alone(_process(model), thresholds)]
+        scaling, models = model.scaling, [_alone(_process(model), thresholds)]
+        inputs = _all_columns(scaling)
         temperature, lapse = 1.0, model.lapse
     else:
         machine = cast(KernelMachine, model)
-        preparation, models = Preparation.plain(machine.scaling), [_alone(_machine(machine), thresholds)]
+        scaling, models = machine.scaling, [_alone(_machine(machine), thresholds)]
+        inputs = _all_columns(scaling)
         temperature, lapse = 1.0, getattr(estimator, "_lapse", 0.0)  # only with probabilities
     return {
-        "scaling": _scaling(preparation.scaling),
-        "inputs": _inputs(preparation),
+        "scaling": _scaling(scaling),
+        "inputs": inputs,
         "models": models,
         "thresholds": thresholds.tolist(),
         "temperature": temperature,
