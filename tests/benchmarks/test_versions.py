@@ -155,7 +155,7 @@ def test_splits_are_those_of_the_study():
     assert rows.y.tolist() == data.y[train].tolist()
     assert rows.y_test.tolist() == data.y[test].tolist()
     assert rows.n_classes == 3
-    assert len(BY_NAME) == len(PROBLEMS) == 8 + 7 + 17 + 3
+    assert len(BY_NAME) == len(PROBLEMS) == 8 + 7 + 17 + 3 + 4
 
 
 def command(*words):

@@ -146,10 +146,11 @@ def test_the_second_poor_round_is_the_last(monkeypatch, rises, expected):
     monkeypatch.setattr(joint.Proposals, "of", lambda *given: None)
     with Workers(1) as workers:
         search = joint.JointSearch(np.arange(2), JointSettings(), 5, np.random.default_rng(0), workers, None)
-        best, reason = search.rounds(Found(0, -8000.0), 8)
+        best, reason, n_lost = search.rounds(Found(0, -8000.0), 8, 0.03)
     assert calls == expected
     assert reason is StopReason.CONVERGED
     assert best.height == max(state.height for state in found)
+    assert n_lost == (-80.0 in rises)  # the others that were poor lowered the objective by little
 
 
 def test_many_rows_have_fewer_and_longer_searches():

@@ -114,8 +114,8 @@ def search_jointly(
         state, reason, _ = search.rounds(state, n_rounds, settings.step_length)
         for n_rows, n_rounds in later:
             if reason is not StopReason.MAX_TIME:
-                state = search.on_more_rows(state, rows.head(n_rows))
-                state, reason, _ = search.rounds(state, n_rounds, settings.step_length)
+                on_more = search.on_more_rows(state, rows.head(n_rows))
+                state, reason, _ = search.rounds(on_more, n_rounds, settings.step_length)
         if reason is not StopReason.MAX_TIME:
             state = search.polished(state)
         if len(state.rows) < len(rows):
@@ -148,12 +148,12 @@ class JointSearch:
         self.recorder.begin_run(state.model, self.settings.size_prior)
         return state
 
-    def rounds(self, state: State, max_rounds: int, step_length: float) -> tuple[State, StopReason, float]:
-        """Return the best state after some rounds, why they ended, and the step length for others.
+    def rounds(self, state: State, max_rounds: int, step_length: float) -> tuple[State, StopReason, int]:
+        """Return the best state after some rounds, why they ended, and how many lost what was learned.
 
         A round may fail by bad luck. The next one starts from the best state, with shorter steps.
         """
-        settings, best, n_poor = self.settings, state, 0
+        settings, best, n_poor, n_lost = self.settings, state, 0, 0
         proposals = Proposals.of(self.random, state.rows, self.feature)
         for _ in range(max_rounds):
             try:
@@ -162,18 +162,19 @@ class JointSearch:
             except UnresolvedError:  # some functions are collinear
                 if not len(best.model):
                     raise
-                return best, StopReason.CONVERGED, step_length
+                return best, StopReason.CONVERGED, n_lost
             rise = found.objective(settings.size_prior) - best.objective(settings.size_prior)
             best = self._better(best, found)
             enough = max(settings.round_rtol * abs(best.model.log_evidence), settings.round_atol)
+            n_lost += rise < -enough
             if rise < enough:
                 n_poor += 1
                 step_length *= _SHORTER
                 if n_poor == _POOR_ROUNDS:
-                    return best, StopReason.CONVERGED, step_length
+                    return best, StopReason.CONVERGED, n_lost
             if self.workers.is_late():
-                return best, StopReason.MAX_TIME, step_length
-        return best, StopReason.MAX_ROUNDS, step_length
+                return best, StopReason.MAX_TIME, n_lost
+        return best, StopReason.MAX_ROUNDS, n_lost
 
     def polished(self, state: State) -> State:
         """Return the state after a training with short steps, if it is better."""
