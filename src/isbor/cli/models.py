@@ -37,7 +37,9 @@ def fit(
         str | None, typer.Option(help="Columns that are not features, such as identifiers.", metavar="A,B,…")
     ] = None,
     weight: Annotated[str | None, typer.Option(help="Column of the weights of rows.")] = None,
-    basis: Annotated[Literal["auto", "rbf", "mixed"], typer.Option(help="Family of basis functions.")] = "auto",
+    basis: Annotated[
+        Literal["auto", "rbf", "mixed"], typer.Option(help="Family of basis functions.")
+    ] = "auto",
     max_vectors: Annotated[int | None, typer.Option(help="Largest number of basis functions.", min=1)] = None,
     effort: Annotated[
         Literal["fast", "default", "thorough"], typer.Option(help="How much is tried.")

@@ -85,10 +85,11 @@ class Evaluation:
         if "rps" in self.model:
             lines.append("Probabilities of the constant are the frequencies of the classes in these rows.")
         names = [str(label) for label in self.classes]
-        first = max(map(len, [*names, "true \\ predicted"]))
+        corner = "true, predicted"
+        first = max(map(len, [*names, corner]))
         widths = [max(len(name), len(f"{self.confusion.max()}")) for name in names]
         header = "  ".join(f"{name:>{width}}" for name, width in zip(names, widths, strict=True))
-        lines += ["", f"{'true \\ predicted':{first}}  {header}"]
+        lines += ["", f"{corner:{first}}  {header}"]
         for name, counts in zip(names, self.confusion, strict=True):
             row = "  ".join(f"{count:{width}}" for count, width in zip(counts, widths, strict=True))
             lines.append(f"{name:{first}}  {row}")
@@ -133,7 +134,9 @@ def label_codes(labels: Any, classes: list[Any]) -> IntArray:
     return np.array([rank[label] for label in listed], dtype=np.intp)
 
 
-def _scores(true: IntArray, predicted: IntArray, shares: FloatArray | None, n_classes: int) -> dict[str, float]:
+def _scores(
+    true: IntArray, predicted: IntArray, shares: FloatArray | None, n_classes: int
+) -> dict[str, float]:
     labels = list(range(n_classes))
     scores = {
         "mae": mean_absolute_error(true, predicted, labels=labels),

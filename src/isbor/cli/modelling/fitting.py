@@ -44,7 +44,9 @@ class FitRequest:
         """Raise an error for what can be seen before a table is read."""
         check_output(self.output)
         if self.order is not None and len(set(self.order)) < max(2, len(self.order)):
-            raise ValueError(f"--order names {', '.join(self.order)}; at least 2 different labels are needed.")
+            raise ValueError(
+                f"--order names {', '.join(self.order)}; at least 2 different labels are needed."
+            )
         if self.folds is not None and (self.folds < 0 or self.folds == 1):
             raise ValueError(f"--cv is {self.folds}; at least 2 folds are needed, or 0 for none.")
 
@@ -103,15 +105,15 @@ def _classes(labelled: LabelledTable, order: Sequence[str], table: UserTable) ->
     return [by_text.get(label, label if kind is str else kind(label)) for label in order]
 
 
-def _error(
-    labelled: LabelledTable, model: ISBOR, parameters: Mapping[str, Any], folds: int | None
-) -> str:
+def _error(labelled: LabelledTable, model: ISBOR, parameters: Mapping[str, Any], folds: int | None) -> str:
     """Say how large the error of such a model is on rows that it was not fitted to."""
     n_rows = labelled.counts.total()
     if folds is None:
         folds = _USUAL_FOLDS if n_rows <= _MOST_ROWS else 0
     if folds == 0:
-        return "Error on new rows: not measured; isbor evaluate measures it on a table of its own, --cv 5 here."
+        return (
+            "Error on new rows: not measured; isbor evaluate measures it on a table of its own, --cv 5 here."
+        )
     found = _cross_validated(labelled, model.classes_.tolist(), {**parameters, "effort": "fast"}, folds)
     return (
         f"Error on held-out rows ({folds}-fold cross-validation with --effort fast, each fit to "

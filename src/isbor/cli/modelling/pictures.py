@@ -29,5 +29,7 @@ def axis(thresholds: Sequence[float], names: Sequence[str]) -> str:
     low, high = min(-_REACH, *thresholds), max(_REACH, *thresholds)
     places = np.rint((np.array(thresholds) - low) / (high - low) * _AXIS_WIDTH).astype(int)
     widths = np.diff([0, *places, _AXIS_WIDTH + 1]) - 1
-    classes = (f"{name[: max(width, 0)]:-^{max(width, 0)}}" for name, width in zip(names, widths, strict=True))
+    classes = (
+        f"{name[: max(width, 0)]:-^{max(width, 0)}}" for name, width in zip(names, widths, strict=True)
+    )
     return f"{low:.1f} {'|'.join(classes)} {high:.1f}"

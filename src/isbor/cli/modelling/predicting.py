@@ -92,7 +92,5 @@ def _predicted(model: OrdinalClassifier, table: UserTable, wanted: Wanted) -> It
         rows: nw.DataFrame[Any] = nw.from_native(next(kept).X, eager_only=True)  # type: ignore[call-overload]
         twice = [name for name in found if name in rows.columns]
         if twice:
-            raise ValueError(
-                f"The table has a column {twice[0]!r} already. Rename it, or leave --keep out."
-            )
+            raise ValueError(f"The table has a column {twice[0]!r} already. Rename it, or leave --keep out.")
         yield {name: rows[name].to_list() for name in rows.columns} | found

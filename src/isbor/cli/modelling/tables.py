@@ -79,9 +79,7 @@ def user_table(
         yield _described(str(file), names, delimiter, encoding)
 
 
-def _described(
-    path: str, names: Collection[str], delimiter: str | None, encoding: str | None
-) -> UserTable:
+def _described(path: str, names: Collection[str], delimiter: str | None, encoding: str | None) -> UserTable:
     if path.lower().endswith(_PARQUET):
         return UserTable(path, None, column_names(path))
     form = detect_csv_format(path, names=names, delimiter=delimiter, encoding=encoding)
