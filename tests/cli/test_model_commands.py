@@ -1,4 +1,4 @@
-"""Models on the command line, as users run it: ``isbor fit``, ``predict``, ``evaluate``, ``info``, ``explain``."""
+"""Models on the command line: ``isbor fit``, ``predict``, ``evaluate``, ``info`` and ``explain``."""
 
 import csv
 import json

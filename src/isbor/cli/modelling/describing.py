@@ -100,7 +100,7 @@ class Description:
         order = np.argsort(-np.array(relevance), kind="stable")
         shown = [j for j in order[:_MOST_FEATURES] if relevance[j] > 0]
         lines = [
-            f"  {self.features[j]:{_NAME_WIDTH}.{_NAME_WIDTH}}{relevance[j]:6.1%}  {bar(relevance[j])}".rstrip()
+            f"  {self.features[j]:{_NAME_WIDTH}.{_NAME_WIDTH}}{relevance[j]:6.1%}  {bar(relevance[j])}"
             for j in shown
         ]
         left = len(relevance) - len(shown)

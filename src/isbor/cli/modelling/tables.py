@@ -37,8 +37,8 @@ class UserTable:
         features = getattr(model, "feature_names_in_", None)
         if features is None:
             raise SourceError(
-                "The model was fitted to an array, whose columns have no names. Fit it to a data frame, or by "
-                "isbor fit, so that columns can be found by their names."
+                "The model was fitted to an array, whose columns have no names. Fit it to a data frame, or "
+                "by isbor fit, so that columns can be found by their names."
             )
         missing = [name for name in features if name not in self.names]
         if missing:
