@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 from isbor._core.whole_files import whole_file
+from isbor.cli.modelling.tables import is_parquet
 from isbor.sources.arrow import pyarrow
 
 __all__ = ["Columns", "check_output", "table_writer"]
@@ -45,7 +46,7 @@ def table_writer(output: str) -> Iterator[Write]:
         return
     path = Path(output)
     ending = path.suffix.lower()
-    if ending not in (*_DELIMITERS, ".parquet", ".pq"):
+    if ending not in _DELIMITERS and not is_parquet(output):
         raise ValueError(f"{path.name!r} does not end in .csv, .tsv or .parquet; rename the output.")
     check_output(path)
     # A link stays one: the file that it names is written.

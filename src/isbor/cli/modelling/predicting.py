@@ -1,6 +1,6 @@
 """``isbor predict``: block by block, in the order of the rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 
 from isbor.cli.modelling.outputs import Columns, table_writer
-from isbor.cli.modelling.tables import UserTable, user_table
+from isbor.cli.modelling.tables import UserTable, is_parquet, user_table
 from isbor.data.blocks import located
 from isbor.estimators.base import OrdinalClassifier
 from isbor.estimators.loading import load
@@ -73,16 +73,22 @@ def predict_table(
         user_table(path, names=features, delimiter=delimiter, encoding=encoding) as table,
         table_writer(output) as write,
     ):
-        for columns in _predicted(model, table, wanted):
+        # Columns that are kept are copied as the file has them, 007 as 007; a Parquet file has features in
+        # their types, so that a model can read them again.
+        typed = features if is_parquet(output) else ()
+        text = [name for name in table.names if name not in typed]
+        for columns in _predicted(model, table, wanted, text):
             write(columns)
             n_rows += len(columns["prediction"])
     return n_rows
 
 
-def _predicted(model: OrdinalClassifier, table: UserTable, wanted: Wanted) -> Iterator[Columns]:
+def _predicted(
+    model: OrdinalClassifier, table: UserTable, wanted: Wanted, text: Sequence[str]
+) -> Iterator[Columns]:
+    """Yield predictions block by block, after the columns that are kept, of which `text` are read as text."""
     blocks = table.of_features(model).blocks()
-    # Columns that are kept are copied as the file has them: 007 stays 007.
-    kept = table.open(text=table.names).blocks() if wanted.keep else None
+    kept = table.open(text=text).blocks() if wanted.keep else None
     for block in blocks:
         with located(block):
             found = wanted.of(model, block.X)

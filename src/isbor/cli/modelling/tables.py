@@ -14,7 +14,7 @@ from isbor.estimators.base import OrdinalClassifier
 from isbor.sources import CsvFormat, SourceError, column_names, detect_csv_format, open_table
 from isbor.sources.errors import listed
 
-__all__ = ["UserTable", "user_table"]
+__all__ = ["UserTable", "is_parquet", "user_table"]
 
 _PARQUET = (".parquet", ".pq")
 
@@ -58,6 +58,11 @@ class UserTable:
         return self.open(text=text, columns=list(features), target=target)
 
 
+def is_parquet(path: str) -> bool:
+    """Return whether a name is that of a Parquet file."""
+    return path.lower().endswith(_PARQUET)
+
+
 @contextmanager
 def user_table(
     path: str, *, names: Collection[str], delimiter: str | None, encoding: str | None
@@ -80,7 +85,7 @@ def user_table(
 
 
 def _described(path: str, names: Collection[str], delimiter: str | None, encoding: str | None) -> UserTable:
-    if path.lower().endswith(_PARQUET):
+    if is_parquet(path):
         return UserTable(path, None, column_names(path))
     form = detect_csv_format(path, names=names, delimiter=delimiter, encoding=encoding)
     found = column_names(path, csv_format=form)
