@@ -45,14 +45,19 @@ def test_the_package_loads_nothing_slow(module):
     assert SLOW & loaded <= ({"numba"} if module in ("isbor.estimators", "isbor.export") else set())
 
 
+COMMANDS = {"application", "demo", "exits", "models", "options", "studies"}
+CLI = {"isbor", "isbor._version", "isbor.cli", *(f"isbor.cli.{name}" for name in COMMANDS)}
+
+
 @pytest.mark.parametrize(
     ("code", "ours"),
     [
         ("import isbor; dir(isbor); isbor.__version__", {"isbor", "isbor._version"}),
-        (command("--version"), {"isbor", "isbor._version", "isbor.cli"}),
-        (command("--help"), {"isbor", "isbor._version", "isbor.cli"}),
-        (command("demo", "--help"), {"isbor", "isbor._version", "isbor.cli"}),
-        (command("compare", "--help"), {"isbor", "isbor._version", "isbor.cli"}),
+        (command("--version"), CLI),
+        (command("--help"), CLI),
+        (command("demo", "--help"), CLI),
+        (command("compare", "--help"), CLI),
+        (command("fit", "--help"), CLI),
     ],
 )
 def test_what_computes_nothing_loads_no_numbers(code, ours):

@@ -9,8 +9,16 @@
 Files are read with pyarrow, which ``pip install "isbor[files]"`` installs.
 """
 
+from isbor.sources.csv_format import CsvFormat, detect_csv_format
 from isbor.sources.errors import SourceError
 from isbor.sources.mapping import map_blocks
-from isbor.sources.opening import open_table
+from isbor.sources.opening import column_names, open_table
 
-__all__ = ["SourceError", "map_blocks", "open_table"]
+__all__ = [
+    "CsvFormat",
+    "SourceError",
+    "column_names",
+    "detect_csv_format",
+    "map_blocks",
+    "open_table",
+]

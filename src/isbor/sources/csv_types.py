@@ -34,7 +34,7 @@ MISSING_NUMBERS = (
 _ORDER: tuple[Kind, ...] = ("integers", "numbers", "booleans")  # the first one that all cells allow
 
 
-def find_kinds(batches: Iterable[ArrowTable], names: Sequence[str]) -> dict[str, Kind]:
+def find_kinds(batches: Iterable[ArrowTable], names: Sequence[str], decimal: str = ".") -> dict[str, Kind]:
     """Return what each column holds.
 
     Parameters
@@ -42,24 +42,26 @@ def find_kinds(batches: Iterable[ArrowTable], names: Sequence[str]) -> dict[str,
     batches : iterable of Arrow tables
         All cells as strings; null where they are in `MISSING_NUMBERS`.
     names : sequence of str
+    decimal : "." or ","
+        The decimal sign. A number has no other one.
     """
     possible: dict[str, frozenset[Kind]] = {name: frozenset(_ORDER) for name in names}
     for batch in batches:
         for name, kinds in possible.items():
             if kinds:
-                possible[name] = _allowed(batch.column(name), kinds)
+                possible[name] = _allowed(batch.column(name), kinds, decimal)
     return {
         name: next((kind for kind in _ORDER if kind in kinds), "text") for name, kinds in possible.items()
     }
 
 
-def _allowed(column: Any, kinds: frozenset[Kind]) -> frozenset[Kind]:
+def _allowed(column: Any, kinds: frozenset[Kind], decimal: str) -> frozenset[Kind]:
     """Return the kinds, of those given, that all cells allow."""
     if column.null_count == len(column):
         return kinds
     pa = pyarrow()
     allowed: set[Kind] = set()
-    if "numbers" in kinds and _is_all(column, pa.float64()):
+    if "numbers" in kinds and _is_all(_with_points(column, decimal), pa.float64()):
         allowed.add("numbers")
         # Whole numbers in hexadecimal are no numbers, so that the kind does not depend on where it is cut.
         if "integers" in kinds and _is_all(column, pa.int64()):
@@ -67,6 +69,14 @@ def _allowed(column: Any, kinds: frozenset[Kind]) -> frozenset[Kind]:
     elif "booleans" in kinds and pa.compute.all(_is_boolean(column)).as_py():
         allowed.add("booleans")
     return frozenset(allowed)
+
+
+def _with_points(column: Any, decimal: str) -> Any:
+    """Return cells with decimal points, and without a sign that is none if they had points before."""
+    if decimal == ".":
+        return column
+    pa = pyarrow()
+    return pa.compute.replace_substring(pa.compute.replace_substring(column, ".", "?"), decimal, ".")
 
 
 def _is_all(column: Any, kind: Any) -> bool:

@@ -16,17 +16,18 @@ from isbor.data.frames import data_frame
 from isbor.sources.arrays import open_arrays
 from isbor.sources.arrow import pyarrow
 from isbor.sources.batches import CalledBatches
-from isbor.sources.csv_files import open_csv
+from isbor.sources.csv_files import csv_names, open_csv
+from isbor.sources.csv_format import CsvFormat
 from isbor.sources.dask_collections import open_dask_arrays, open_dask_frame
 from isbor.sources.errors import SourceError
 from isbor.sources.files import ENDINGS, find_files
 from isbor.sources.frames import open_frame
-from isbor.sources.parquet_files import open_parquet
+from isbor.sources.parquet_files import open_parquet, parquet_names
 from isbor.sources.passes import RereadTable
 from isbor.sources.queries import open_dataset, open_duckdb, open_polars, open_stream
 from isbor.sources.roles import ColumnNames, assign_roles
 
-__all__ = ["open_table"]
+__all__ = ["column_names", "open_table"]
 
 _ACCEPTED = (
     f"paths of files ({ENDINGS}), folders, patterns or lists of them; a data frame (pandas, polars, "
@@ -44,6 +45,7 @@ def open_table(
     ignore: ColumnNames = (),
     columns: ColumnNames | None = None,
     block_rows: int = 65_536,
+    csv_format: CsvFormat | None = None,
 ) -> Source:
     """Open a table that may be larger than memory, to be read block by block as often as a fit needs.
 
@@ -77,6 +79,9 @@ def open_table(
         index without a name that pandas saves in Parquet files (``__index_level_0__``).
     block_rows : int, default=65_536
         The most rows that are given at once.
+    csv_format : CsvFormat, optional
+        How CSV files are written, as `detect_csv_format` finds out. By default commas, in .tsv files tabs,
+        between columns, UTF-8, and decimal points.
 
     Returns
     -------
@@ -105,7 +110,7 @@ def open_table(
     assign = partial(assign_roles, target=target, weight=weight, ignore=ignore, columns=columns)
     paths = _paths(data)
     if paths is not None:
-        return _open_files(paths, assign, block_rows, all_columns=columns is None)
+        return _open_files(paths, assign, block_rows, csv_format, all_columns=columns is None)
     _refuse_read_once(data)
     if _is(data, "dask.dataframe", "DataFrame"):
         return open_dask_frame(data, assign, block_rows)
@@ -138,9 +143,32 @@ def open_table(
     raise TypeError(f"A table is needed, got {type(data).__name__}. Pass one of: {_ACCEPTED}.")
 
 
-def _open_files(paths: list[Any], assign: Any, block_rows: int, *, all_columns: bool) -> Source:
+def column_names(path: str | os.PathLike[str], *, csv_format: CsvFormat | None = None) -> list[str]:
+    """Return the names of the columns of a Parquet or CSV file.
+
+    Parameters
+    ----------
+    path : path
+        A file as `open_table` takes it.
+    csv_format : CsvFormat, optional
+        How a CSV file is written.
+
+    Raises
+    ------
+    SourceError
+        If the file cannot be read.
+    """
+    file = find_files([path])[0]
+    if file.format == "Parquet":
+        return parquet_names(file)
+    return csv_names(file, csv_format or CsvFormat())
+
+
+def _open_files(
+    paths: list[Any], assign: Any, block_rows: int, form: CsvFormat | None, *, all_columns: bool
+) -> Source:
     files = find_files(paths)
-    open_all = open_parquet if files[0].format == "Parquet" else open_csv
+    open_all = open_parquet if files[0].format == "Parquet" else partial(open_csv, form=form or CsvFormat())
     source: Any = open_all(files, assign, block_rows, all_columns=all_columns)
     name = f"table of {files[0].name}" + (f" and {len(files) - 1} more files" if len(files) > 1 else "")
     remedy = "Let nothing write to the files while they are used."

@@ -24,7 +24,7 @@ from isbor.sources.files import DataFile
 from isbor.sources.one_table import refuse_other_columns
 from isbor.sources.roles import Roles, as_blocks
 
-__all__ = ["ParquetFiles", "open_parquet"]
+__all__ = ["ParquetFiles", "open_parquet", "parquet_names"]
 
 _BUFFER = 1 << 20  # bytes read at once of a column, so that row groups need not fit in memory
 
@@ -83,17 +83,24 @@ def open_parquet(
     all_columns : bool
         Whether all columns are read, so that all files must have the same.
     """
-    pa = pyarrow()
-    schemas = []
-    for file in files:
-        with guarded(file.unreadable):
-            schemas.append(pa.parquet.read_schema(file.path))
+    schemas = [_schema(file) for file in files]
     roles = assign(schemas[0].names)
     schema = plain_schema(schemas[0], roles.needed)
     for file, other in zip(files[1:], schemas[1:], strict=True):
         refuse_other_columns(file, files[0], other.names, schemas[0].names, roles, all_columns=all_columns)
         schema = _agree(schema, plain_schema(other, roles.needed), file, files[0])
     return ParquetFiles(files, roles, settled(schema), block_rows)
+
+
+def parquet_names(file: DataFile) -> list[str]:
+    """Return the names of the columns of a file."""
+    names: list[str] = _schema(file).names
+    return names
+
+
+def _schema(file: DataFile) -> ArrowSchema:
+    with guarded(file.unreadable):
+        return pyarrow().parquet.read_schema(file.path)
 
 
 def _agree(schema: ArrowSchema, other: ArrowSchema, file: DataFile, first: DataFile) -> ArrowSchema:

@@ -5,32 +5,20 @@ byte order mark, else UTF-8 if the bytes are valid in it, else Windows-1252, whi
 The delimiter is the one whose header names the target, then the one that splits most rows like the header.
 """
 
-import codecs
 import contextlib
-import csv
 import gzip
 import importlib
 import io
-import re
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 
+from isbor.sources.csv_format import DELIMITERS, MARKS, beginning, likely_decimal, likely_delimiter
+
 __all__ = ["labels_as_written", "read_table", "unusual_format"]
 
-_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _ENCODINGS = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8 with a byte order mark", "cp1252": "Windows-1252"}
-_MARKS = {
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
-_SAMPLE = 65_536  # characters, and
-_SAMPLE_ROWS = 100  # rows, that a delimiter is judged by
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
-_DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+")
 
 
 def read_table(path: Path, target: str) -> nw.DataFrame[Any]:
@@ -74,7 +62,7 @@ def unusual_format(path: Path, target: str) -> str:
         return ""
     name = _ENCODINGS.get(encoding, encoding.upper())
     commas = " and decimal commas" if decimal == "," else ""
-    return f"text in {name} with {_DELIMITERS[delimiter]} between columns{commas}"
+    return f"text in {name} with {DELIMITERS[delimiter]} between columns{commas}"
 
 
 def _pandas() -> Any:
@@ -109,17 +97,14 @@ def _detect(path: Path, target: str) -> tuple[str, str, str, str]:
         content = gzip.decompress(content)
     encoding = _encoding(content)
     text = content.decode(encoding)
-    sample = text if len(text) <= _SAMPLE else text[: text.rfind("\n", 0, _SAMPLE) + 1]
-    usual = _usual_delimiter(path)
-    delimiter = max([usual, *_DELIMITERS], key=lambda one: _merit(sample, one, target))  # the first of equals
-    fields = [field.strip() for row in _rows(sample, delimiter)[1:] for field in row]
-    has_commas = delimiter != "," and any(map(_DECIMAL_COMMA.fullmatch, fields))
-    decimal = "," if has_commas and not any(map(_DECIMAL_POINT.fullmatch, fields)) else "."
+    sample = beginning(text)
+    delimiter = likely_delimiter(sample, _usual_delimiter(path), [target])
+    decimal = likely_decimal(sample, delimiter)
     return text, encoding, delimiter, decimal
 
 
 def _encoding(content: bytes) -> str:
-    for mark, encoding in _MARKS.items():
+    for mark, encoding in MARKS.items():
         if content.startswith(mark):
             return encoding
     if b"\0" in content[:4]:  # a Latin letter in UTF-16 has a zero byte
@@ -129,23 +114,6 @@ def _encoding(content: bytes) -> str:
             content.decode(encoding)
             return encoding
     raise ValueError("it is not text in UTF-8, UTF-16 or Windows-1252.")
-
-
-def _merit(sample: str, delimiter: str, target: str) -> tuple[bool, float, int]:
-    """Return (target in header, share of rows as long as the header, columns): the larger the better."""
-    header, *rows = _rows(sample, delimiter) or [[]]
-    if len(header) < 2:
-        return False, 0.0, 0
-    alike = sum(len(row) == len(header) for row in rows) / max(len(rows), 1)
-    return target in (name.strip() for name in header), alike, len(header)
-
-
-def _rows(sample: str, delimiter: str) -> list[list[str]]:
-    try:
-        reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
-        return [row for row in islice(reader, _SAMPLE_ROWS) if row]
-    except csv.Error:
-        return []
 
 
 def _usual_delimiter(path: Path) -> str:

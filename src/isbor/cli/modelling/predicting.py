@@ -1,0 +1,102 @@
+"""``isbor predict``: block by block, in the order of the rows."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from isbor.cli.modelling.outputs import Columns, table_writer
+from isbor.cli.modelling.tables import UserTable, is_parquet, user_table
+from isbor.data.blocks import located
+from isbor.estimators.base import OrdinalClassifier
+from isbor.estimators.loading import load
+from isbor.prediction.decisions import Loss
+
+__all__ = ["Wanted", "predict_table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The columns that are asked for."""
+
+    loss: Loss
+    probabilities: bool
+    coverage: float | None  # of bands
+    score: bool
+    keep: bool
+
+    def check(self, model: OrdinalClassifier) -> None:
+        """Raise ValueError if a model cannot give them."""
+        for asked, method, option in (
+            (self.probabilities, "predict_proba", "--proba"),
+            (self.coverage is not None, "predict_proba_interval", "--interval"),
+            (self.score, "latent", "--score"),
+        ):
+            if asked and not hasattr(model, method):
+                raise ValueError(f"{type(model).__name__} has no method {method}; leave {option} out.")
+
+    def of(self, model: OrdinalClassifier, X: Any) -> dict[str, list[Any]]:
+        """Return what the model says of some rows."""
+        columns: dict[str, list[Any]] = {"prediction": model.predict(X, loss=self.loss).tolist()}
+        labels = model.classes_.tolist()
+        if self.score:
+            columns["score"] = model.latent(X).tolist()  # type: ignore[attr-defined]
+        if self.probabilities:
+            shares = np.asarray(model.predict_proba(X))
+            columns |= {f"P({label})": shares[:, k].tolist() for k, label in enumerate(labels)}
+        if self.coverage is not None:
+            limits = model.predict_proba_interval(X, self.coverage)  # type: ignore[attr-defined]
+            for k, label in enumerate(labels):
+                for end, values in zip(("lower", "upper"), limits, strict=True):
+                    columns[f"P({label}) {end}"] = values[:, k].tolist()
+        return columns
+
+
+def predict_table(
+    model_path: Path,
+    path: str,
+    output: str,
+    wanted: Wanted,
+    *,
+    delimiter: str | None,
+    encoding: str | None,
+) -> int:
+    """Write predictions for all rows of a table; return how many these are."""
+    model = load(model_path)
+    wanted.check(model)
+    features = getattr(model, "feature_names_in_", ())
+    n_rows = 0
+    with (
+        user_table(path, names=features, delimiter=delimiter, encoding=encoding) as table,
+        table_writer(output) as write,
+    ):
+        # Columns that are kept are copied as the file has them, 007 as 007; a Parquet file has features in
+        # their types, so that a model can read them again.
+        typed = features if is_parquet(output) else ()
+        text = [name for name in table.names if name not in typed]
+        for columns in _predicted(model, table, wanted, text):
+            write(columns)
+            n_rows += len(columns["prediction"])
+    return n_rows
+
+
+def _predicted(
+    model: OrdinalClassifier, table: UserTable, wanted: Wanted, text: Sequence[str]
+) -> Iterator[Columns]:
+    """Yield predictions block by block, after the columns that are kept, of which `text` are read as text."""
+    blocks = table.of_features(model).blocks()
+    kept = table.open(text=text).blocks() if wanted.keep else None
+    for block in blocks:
+        with located(block):
+            found = wanted.of(model, block.X)
+        if kept is None:
+            yield found
+            continue
+        rows: nw.DataFrame[Any] = nw.from_native(next(kept).X, eager_only=True)  # type: ignore[call-overload]
+        twice = [name for name in found if name in rows.columns]
+        if twice:
+            raise ValueError(f"The table has a column {twice[0]!r} already. Rename it, or leave --keep out.")
+        yield {name: rows[name].to_list() for name in rows.columns} | found
