@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_
 
 from isbor import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR
 from isbor._core.trace import StopReason
+from isbor.data.order import on_grid
 from isbor.estimators.latent import LatentClassifier
 from isbor.estimators.linear import OrderedProbit
 from isbor.metrics import get_scorer, log_loss, mean_absolute_error
@@ -350,8 +351,9 @@ def test_cross_validation_with_an_absent_class(system, few):
 
 
 @only(MACHINES)
-def test_attributes_describe_the_score(model, noisy):
-    X = noisy[0]
+def test_attributes_describe_the_score(system, noisy):
+    X = on_grid(noisy[0])
+    model = clone(system).fit(X, noisy[1])
     scale = X.std(axis=0)
     kernel = rbf_kernel(X / scale, model.support_vectors_ / scale, gamma=model.gamma_)
     assert_allclose(kernel @ model.dual_coef_, model.latent(X), atol=1e-9 * np.abs(model.dual_coef_).sum())

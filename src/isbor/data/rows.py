@@ -152,12 +152,13 @@ def canonical_rows(
     source, merged = _merged_rows(X, y, weight, seed)
     first = np.argsort(source)
     source, merged = source[first], merged[first]
-    X, y = on_grid(X[source]), y[source]
+    given, y = X[source], y[source]
+    X = on_grid(given)
     # Rows that differ by rounding are equal now.
     distinct, merged = _merged_rows(X, y, merged, seed)
-    X, y, source = X[distinct], y[distinct], source[distinct]
-    columns = column_order(X, y, np.arange(X.shape[1]) if feature is None else feature)
-    order = np.argsort(grid_keys(X, y, seed, columns), kind="stable")
+    given, X, y, source = given[distinct], X[distinct], y[distinct], source[distinct]
+    columns = column_order(given, y, np.arange(X.shape[1]) if feature is None else feature)
+    order = np.argsort(grid_keys(given, y, seed, columns), kind="stable")
     order = order[_interleave(y[order])]
     X, y, source, merged = X[order], y[order], source[order], merged[order]
     scaling = _standardise(X, merged, columns, group)
