@@ -41,6 +41,7 @@ from isbor.search.validation import (
     Part,
     Validation,
     compare,
+    expected_loss,
     folds,
     in_large_classes,
     is_close,
@@ -63,6 +64,7 @@ _CLEARLY_WORSE = 0.5  # a larger difference is not ignored
 _WORTH_A_DENSE_MODEL = 1.0  # a sparse model with a smaller deficit is preferred to a Gaussian process
 _GIVEN_UP = 2.0  # a candidate with a larger deficit after a fold is dropped
 _DENSE_GIVEN_UP = 1.0  # a Gaussian process is dropped if sparse models are ahead by more after a fold
+_LITTLE = 0.005  # nats; folds end if no other choice promises more
 _SETTLED = 1.0  # a temperature that gains less after a fold is not looked for on others
 
 
@@ -189,17 +191,16 @@ class _Comparison:
         """Evaluate families and averages of up to `max_size` of them; return what was learned, too.
 
         After the first fold, families that other folds would hardly select are dropped, the width of "rbf"
-        is known, and the search of "gp" has a start. If that leaves one candidate that needs no temperature,
-        the first fold decides.
+        is known, and the search of "gp" has a start. The first fold decides if that is not expected to lose
+        more than little, and if no temperature seems to gain.
         """
         splits = enumerate(folds(self.training.rows), 1)
         first, *others = [(f"fold {k}", Part.of(self.training, *split)) for k, split in splits]
         found, known = self._evaluate([first], families, max_size, Known())
-        left = _contenders(found)
-        settled = len(left) == 1 and choose_temperature(found[left[0]], _SETTLED).value == 1.0
-        if settled or self.workers.is_late():
+        if _is_decided(found) or self.workers.is_late():
             return found, known
-        remaining = [family for family in families if any(family in chosen for chosen in left)]
+        left = _contenders(found)
+        remaining = [family for family in families if any(family in candidate for candidate in left)]
         more, _ = self._evaluate(others, remaining, max_size, known)
         return {chosen: found[chosen] + more.get(chosen, []) for chosen in found}, known
 
@@ -337,9 +338,26 @@ def _contenders(found: _Found) -> list[tuple[Family, ...]]:
     return [families for families in found if is_close(found[best], found[families], _GIVEN_UP)]
 
 
+def _is_decided(found: _Found) -> bool:
+    """Return whether further folds promise little: another choice, or another temperature."""
+    chosen = found[_chosen(found, folded=True)]
+    loss = max(expected_loss(chosen, other) for other in found.values())
+    return loss < _LITTLE and choose_temperature(chosen, _SETTLED).value == 1.0
+
+
+def _chosen(found: _Found, *, folded: bool) -> tuple[Family, ...]:
+    """Return the simplest candidate, or on a sample the most adaptive, that is not clearly worse."""
+    eligible = _eligible(_of_all_folds(found))
+    leader = _best(eligible)
+    # On a sample, prefer the more adaptive family: it gains more from the full data.
+    preferred = list(eligible) if folded else reversed(list(eligible))
+    return next(
+        families for families in preferred if is_close(found[leader], found[families], _CLEARLY_WORSE)
+    )
+
+
 def _select(found: _Found, *, folded: bool) -> Selection:
-    kept = _of_all_folds(found)
-    best, eligible = _best(kept), _eligible(kept)
+    best, chosen = _best(_of_all_folds(found)), _chosen(found, folded=folded)
     trials = []
     for families, validations in found.items():
         deficit, error = compare(found[best], validations)
@@ -347,20 +365,12 @@ def _select(found: _Found, *, folded: bool) -> Selection:
         log_score = float(np.average(log_p, weights=np.concatenate([v.weight for v in validations])))
         n_vectors = float(np.mean([v.n_functions for v in validations]))
         trials.append(FamilyTrial(families, log_score, deficit, error, n_vectors, len(validations)))
-    leader = _best(eligible)
-    # On a sample, prefer the more adaptive family: it gains more from the full data.
-    preferred = trials if folded else reversed(trials)
-    winner = next(
-        trial
-        for trial in preferred
-        if trial.families in eligible and is_close(found[leader], found[trial.families], _CLEARLY_WORSE)
-    )
     n_folds = len(found[best])
     where = f"on held-out rows ({n_folds} fold{'s' * (n_folds > 1)})" if folded else "on held-out rows"
-    if winner.families == best:
+    if chosen == best:
         reason = f"best log score {where}."
     else:
         advantage = "simpler" if folded else "more adaptive"
         reason = f"{advantage} than {_name(best)}, whose log score {where} is not clearly better."
-    temperature = choose_temperature(found[winner.families]) if folded else Temperature()
-    return Selection(winner.families, tuple(trials), reason, temperature)
+    temperature = choose_temperature(found[chosen]) if folded else Temperature()
+    return Selection(chosen, tuple(trials), reason, temperature)
