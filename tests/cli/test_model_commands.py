@@ -64,7 +64,7 @@ def call(capsysbinary, monkeypatch):
         with pytest.raises(SystemExit) as stop:
             main(arguments)
         out, err = (stream.decode() for stream in capsysbinary.readouterr())
-        return subprocess.CompletedProcess(arguments, stop.value.code, out, err)
+        return subprocess.CompletedProcess(arguments, stop.value.code or 0, out, err)
 
     return call
 
@@ -215,7 +215,7 @@ def test_missing_columns_are_listed_and_what_was_there_stays(school, tmp_path, c
 def test_an_error_in_a_later_block_leaves_the_output_as_it_was(school, tmp_path, call):
     directory, _ = school
     rows = [[*row[:3], "", "0"] for row in rows_of_a_school(200)] * 400
-    rows[-1][0] = "inf"
+    rows[-1] = ["inf", *rows[-1][1:]]
     write(tmp_path / "long.csv", rows)
     result = call("predict", str(directory / "grädes.isbor"), "long.csv", "-o", "out.csv", cwd=tmp_path)
     assert_user_error(result, "rows 65536 to 79999")
@@ -225,14 +225,12 @@ def test_an_error_in_a_later_block_leaves_the_output_as_it_was(school, tmp_path,
 def test_a_reader_that_goes_away_ends_a_prediction_quietly(school, tmp_path):
     directory, _ = school
     write(tmp_path / "long.csv", rows_of_a_school(200) * 400)
-    process = start(
-        "predict", str(directory / "grädes.isbor"), "long.csv", "--keep", cwd=tmp_path,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    process.stdout.readline()
-    process.stdout.close()
-    assert process.wait(timeout=300) == 141
-    assert process.stderr.read() == b""
+    arguments = ["predict", str(directory / "grädes.isbor"), "long.csv", "--keep"]
+    with start(*arguments, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(timeout=300) == 141
+        assert process.stderr.read() == b""
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
@@ -248,7 +246,7 @@ def test_a_full_disk_is_one_sentence(school):
 
 
 def test_a_file_that_is_no_model_is_refused(school, call):
-    assert_user_error(call("predict", "new.csv", "new.csv", cwd=school[0]), "not a model file")
+    assert_user_error(call("predict", "new.csv", "new.csv", cwd=school[0]), "no model file of isbor")
 
 
 # --- evaluate, info, explain ------------------------------------------------------------------------------

@@ -37,7 +37,8 @@ class Description:
     @classmethod
     def of(cls, model: OrdinalClassifier, counts: tuple[int, ...] | None = None) -> Self:
         """Describe a fitted model."""
-        defaults = type(model)().get_params()  # type: ignore[call-arg]
+        kind: Any = type(model)
+        defaults = kind().get_params()
         given = {
             name: value
             for name, value in model.get_params().items()

@@ -106,11 +106,12 @@ def evaluate_model(
     true, predicted, shares = [], [], []
     with user_table(path, names=[target], delimiter=delimiter, encoding=encoding) as table:
         for block in table.of_features(model, target=target).blocks():
+            X: Any = block.X
             with located(block):
                 true.append(label_codes(block.y, classes))
-                predicted.append(label_codes(model.predict(block.X), classes))
+                predicted.append(label_codes(model.predict(X), classes))
                 if has_probabilities:
-                    shares.append(model.predict_proba(block.X))
+                    shares.append(model.predict_proba(X))
     return Evaluation.of(
         classes,
         np.concatenate(true),

@@ -34,7 +34,7 @@ class LabelledTable:
             self.counts, self._is_counted = counts, True
 
     def _checked(self, block: Block) -> list[Any]:
-        labels: nw.Series[Any] = nw.from_native(block.y, series_only=True)  # type: ignore[call-overload]
+        labels: nw.Series[Any] = nw.from_native(block.y, series_only=True)
         missing = labels.null_count()
         if missing:
             raise SourceError(

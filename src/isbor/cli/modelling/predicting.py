@@ -95,7 +95,7 @@ def _predicted(
         if kept is None:
             yield found
             continue
-        rows: nw.DataFrame[Any] = nw.from_native(next(kept).X, eager_only=True)  # type: ignore[call-overload]
+        rows: nw.DataFrame[Any] = nw.from_native(next(kept).X, eager_only=True)
         twice = [name for name in found if name in rows.columns]
         if twice:
             raise ValueError(f"The table has a column {twice[0]!r} already. Rename it, or leave --keep out.")
