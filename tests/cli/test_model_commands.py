@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 import isbor
-from isbor import metrics, sources
+from isbor import export, metrics, sources
 from tests.cli.test_demo_command import assert_user_error, run
 
 ORDER = ["poor", "fair", "good"]
@@ -303,6 +303,16 @@ def test_explanations_are_those_of_the_row(school, call):
     assert list(found["contributions"].values()) == ours.contributions[0].tolist()
     assert call(*arguments, cwd=directory).stdout.startswith("Row 7: class ")
     assert_user_error(call(*arguments[:-1], "40", cwd=directory), "no row 40; the table has 40 rows")
+
+
+def test_exported_files_are_those_of_the_library(school, tmp_path, call):
+    model = school[0] / "grädes.isbor"
+    call("export", str(model), "--html", "page.html", "--json", "model.json", "--no-bands", cwd=tmp_path)
+    export.to_html(isbor.load(model), tmp_path / "ours.html", bands=False)
+    export.to_json(isbor.load(model), tmp_path / "ours.json", bands=False)
+    assert (tmp_path / "page.html").read_bytes() == (tmp_path / "ours.html").read_bytes()
+    assert (tmp_path / "model.json").read_bytes() == (tmp_path / "ours.json").read_bytes()
+    assert_user_error(call("export", str(model), cwd=tmp_path), "Give --html page.html, or --json")
 
 
 @pytest.mark.slow

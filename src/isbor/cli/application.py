@@ -14,7 +14,7 @@ import typer
 from isbor import __version__
 from isbor.cli.demo import demo
 from isbor.cli.exits import CLOSED_PIPE, INTERRUPTED, ClosedPipeError, fail
-from isbor.cli.models import evaluate, explain, fit, info, predict
+from isbor.cli.models import evaluate, explain, export, fit, info, predict
 from isbor.cli.studies import compare, reproduce
 
 __all__ = ["main"]
@@ -24,7 +24,7 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
-for _command in (fit, predict, evaluate, info, explain, compare, demo, reproduce):
+for _command in (fit, predict, evaluate, info, explain, export, compare, demo, reproduce):
     app.command()(_command)
 
 

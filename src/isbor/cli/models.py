@@ -10,7 +10,7 @@ import typer
 from isbor.cli.exits import fail
 from isbor.cli.options import names
 
-__all__ = ["evaluate", "explain", "fit", "info", "predict"]
+__all__ = ["evaluate", "explain", "export", "fit", "info", "predict"]
 
 Table = Annotated[str, typer.Argument(help="A table: .csv, .tsv (.gz) or .parquet; - is CSV from a pipe.")]
 Model = Annotated[Path, typer.Argument(help="A model file, which isbor fit or save wrote.")]
@@ -154,6 +154,33 @@ def explain(
 
         found = explain_rows(model, table, row, delimiter=delimiter, encoding=encoding)
         typer.echo(as_json_text(*found) if as_json else as_text(*found))
+
+
+def export(
+    model: Model,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page that predicts in any browser, without a server.")
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Write the model as JSON, for programs in other languages.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+    no_bands: Annotated[
+        bool, typer.Option("--no-bands", help="Leave out what bands need: files are smaller.")
+    ] = False,
+) -> None:
+    """Write a model for use without Python: a page, or JSON. Files that exist are overwritten."""
+    with _users_errors():
+        if html is None and json is None:
+            raise ValueError("Nothing is to be written. Give --html page.html, or --json model.json.")
+        from isbor.estimators.loading import load
+        from isbor.export import to_html, to_json
+
+        fitted = load(model)
+        if json is not None:
+            to_json(fitted, json, bands=not no_bands)
+        if html is not None:
+            to_html(fitted, html, title=title, bands=not no_bands)
 
 
 @contextmanager
