@@ -161,7 +161,7 @@ TRUSTED = [
     ("isbor-streamed", "Member", "numbers", lambda numbers: numbers[1:]),
     ("isbor-streamed", "Warp", "knots", lambda knots: knots[::-1]),
     ("isbor-streamed", "Warp", "knots", lambda knots: knots[:1]),
-    ("isbor-dense", "SparseModel", "shape_weights", lambda _: np.ones((9, 4))),
+    ("isbor", "SparseModel", "shape_weights", lambda _: np.ones((9, 4))),
     ("isbor-dense", "ProcessPosterior", "lower", lambda lower: lower[:-1, :-1]),
     ("svor", "KernelMachine", "coef", lambda coef: coef[1:]),
     ("svor", "TrainingRows", "y", before),
