@@ -24,7 +24,7 @@ def axis(thresholds: Sequence[float], names: Sequence[str]) -> str:
     """Return an axis of scores that thresholds cut into classes; names that do not fit are cut.
 
     >>> axis([0.0], ["low", "high"])
-    '-2.5 -------------low-------------|-------------high------------- 2.5'
+    '-2.5 --------------low--------------|--------------high-------------- 2.5'
     """
     low, high = min(-_REACH, *thresholds), max(_REACH, *thresholds)
     places = np.rint((np.array(thresholds) - low) / (high - low) * _AXIS_WIDTH).astype(int)
