@@ -76,9 +76,9 @@ _FROM_NOTHING = (
     _Climb(100, 12, False),
     _Climb(150, 20, True),
     _Climb(300, 6, True),
-    _Climb(600, 4, True),
+    _Climb(600, 8, True),
 )
-_FROM_START = (_Climb(150, 12, True), _Climb(300, 6, True), _Climb(600, 6, True))
+_FROM_START = (_Climb(300, 12, True), _Climb(600, 6, True))
 
 
 @dataclass(frozen=True, slots=True)

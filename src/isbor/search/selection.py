@@ -65,6 +65,7 @@ _WORTH_A_DENSE_MODEL = 1.0  # a sparse model with a smaller deficit is preferred
 _GIVEN_UP = 2.0  # a candidate with a larger deficit after a fold is dropped
 _DENSE_GIVEN_UP = 1.0  # a Gaussian process is dropped if sparse models are ahead by more after a fold
 _LITTLE = 0.005  # nats; folds end if no other choice promises more
+_FEW_HELD_OUT = 150  # rows; the standard error of a difference on fewer may miss rare surprises
 _SETTLED = 1.0  # a temperature that gains less after a fold is not looked for on others
 
 
@@ -341,6 +342,8 @@ def _contenders(found: _Found) -> list[tuple[Family, ...]]:
 def _is_decided(found: _Found) -> bool:
     """Return whether further folds promise little: another choice, or another temperature."""
     chosen = found[_chosen(found, folded=True)]
+    if sum(len(validation.y) for validation in chosen) < _FEW_HELD_OUT:
+        return False
     loss = max(expected_loss(chosen, other) for other in found.values())
     return loss < _LITTLE and choose_temperature(chosen, _SETTLED).value == 1.0
 
