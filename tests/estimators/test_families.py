@@ -14,8 +14,7 @@ from isbor.metrics import log_loss, mean_absolute_error
 from isbor.model.latent import Latent
 from isbor.search import selection
 from isbor.search.selection import FamilyTrial, Known, Selection
-from isbor.search.temperature import Temperature
-from isbor.search.validation import Validation, compare, expected_loss
+from isbor.search.validation import Validation
 from tests.problems import shop
 
 FAMILIES = {"rbf": {"basis": "rbf"}, "ard": {"metric": "ard"}, "mixed": {"basis": "mixed", "n_members": 2}}
@@ -163,32 +162,6 @@ def test_families_race_in_cross_validation():
     assert selection._contenders(found) == [("mixed",), both, ("gp",)]
     found["gp",] = scores(0.2, 0.1)
     assert selection._contenders(found) == [("gp",)]
-
-
-def test_the_first_fold_decides_if_little_can_be_lost(monkeypatch):
-    scores, temperature = made_up_scores(3), Temperature()
-    monkeypatch.setattr(selection, "choose_temperature", lambda *_: temperature)
-    found = {("rbf",): scores(-0.1, 0.01), ("mixed",): scores(0.0, 0.01)}
-    assert selection._is_decided(found)
-    found["mixed", "gp"] = scores(0.0, 0.01)  # as good: it does not matter which is chosen
-    assert selection._is_decided(found)
-    temperature = Temperature(0.7, 0.01, 0.007)
-    assert not selection._is_decided(found)
-    temperature = Temperature()
-    found["gp",] = scores(0.0, 0.5)  # as good as far as one fold can tell
-    assert not selection._is_decided(found)
-
-
-def test_what_a_choice_is_expected_to_lose():
-    """The mean of what another choice gains, if it gains anything, by quadrature."""
-    scores = made_up_scores(4)
-    chosen, other = scores(0.0, 0.2), scores(0.01, 0.2)
-    gain, error = compare(other, chosen)
-    difference = np.linspace(gain - 10.0 * error, gain + 10.0 * error, 100_001)
-    density = np.exp(-0.5 * ((difference - gain) / error) ** 2) / (np.sqrt(2.0 * np.pi) * error)
-    expected = np.sum(np.maximum(difference, 0.0) * density) * (difference[1] - difference[0])
-    assert_allclose(expected_loss(chosen, other), expected, rtol=1e-6)
-    assert expected_loss(chosen, chosen) == 0.0
 
 
 def test_what_was_dropped_is_not_selected():

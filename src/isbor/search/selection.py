@@ -41,7 +41,6 @@ from isbor.search.validation import (
     Part,
     Validation,
     compare,
-    expected_loss,
     folds,
     in_large_classes,
     is_close,
@@ -64,9 +63,7 @@ _CLEARLY_WORSE = 0.5  # a larger difference is not ignored
 _WORTH_A_DENSE_MODEL = 1.0  # a sparse model with a smaller deficit is preferred to a Gaussian process
 _GIVEN_UP = 2.0  # a candidate with a larger deficit after a fold is dropped
 _DENSE_GIVEN_UP = 1.0  # a Gaussian process is dropped if sparse models are ahead by more after a fold
-_LITTLE = 0.005  # nats; folds end if no other choice promises more
-_FEW_HELD_OUT = 150  # rows; the standard error of a difference on fewer may miss rare surprises
-_SETTLED = 1.0  # a temperature that gains less after a fold is not looked for on others
+_SETTLED = 0.5  # a temperature that gains less after a fold is not looked for on others
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +189,16 @@ class _Comparison:
         """Evaluate families and averages of up to `max_size` of them; return what was learned, too.
 
         After the first fold, families that other folds would hardly select are dropped, the width of "rbf"
-        is known, and the search of "gp" has a start. The first fold decides if that is not expected to lose
-        more than little, and if no temperature seems to gain.
+        is known, and the search of "gp" has a start. If that leaves one candidate that needs no temperature,
+        the first fold decides.
         """
         splits = enumerate(folds(self.training.rows), 1)
         first, *others = [(f"fold {k}", Part.of(self.training, *split)) for k, split in splits]
         found, known = self._evaluate([first], families, max_size, Known())
-        if _is_decided(found) or self.workers.is_late():
-            return found, known
         left = _contenders(found)
+        settled = len(left) == 1 and choose_temperature(found[left[0]], _SETTLED).value == 1.0
+        if settled or self.workers.is_late():
+            return found, known
         remaining = [family for family in families if any(family in candidate for candidate in left)]
         more, _ = self._evaluate(others, remaining, max_size, known)
         return {chosen: found[chosen] + more.get(chosen, []) for chosen in found}, known
@@ -337,15 +335,6 @@ def _contenders(found: _Found) -> list[tuple[Family, ...]]:
         found = sparse
     best = _best(found)
     return [families for families in found if is_close(found[best], found[families], _GIVEN_UP)]
-
-
-def _is_decided(found: _Found) -> bool:
-    """Return whether further folds promise little: another choice, or another temperature."""
-    chosen = found[_chosen(found, folded=True)]
-    if sum(len(validation.y) for validation in chosen) < _FEW_HELD_OUT:
-        return False
-    loss = max(expected_loss(chosen, other) for other in found.values())
-    return loss < _LITTLE and choose_temperature(chosen, _SETTLED).value == 1.0
 
 
 def _chosen(found: _Found, *, folded: bool) -> tuple[Family, ...]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Self, TypeAlias
 
 import numpy as np
-from scipy.special import ndtr
 
 from isbor._core.types import BoolArray, FloatArray, IntArray
 from isbor.data.folds import units_in_fold
@@ -21,7 +20,6 @@ __all__ = [
     "Part",
     "Validation",
     "compare",
-    "expected_loss",
     "folds",
     "in_large_classes",
     "is_close",
@@ -73,19 +71,6 @@ def is_close(best: Sequence[Validation], other: Sequence[Validation], limit: flo
     """Return whether the deficit of `other` is at most `limit` standard errors."""
     deficit, error = compare(best, other)
     return deficit <= limit * error
-
-
-def expected_loss(chosen: Sequence[Validation], other: Sequence[Validation]) -> float:
-    r"""Return what choosing the one instead of the other is expected to lose in the mean log score.
-
-    If the other is better by :math:`\delta \sim N(m, s^2)`, with the measured difference and its standard
-    error, this is :math:`\mathrm{E}\max(\delta, 0) = m\, \Phi(m/s) + s\, \phi(m/s)`.
-    """
-    gain, error = compare(other, chosen)
-    if error == 0.0:
-        return max(gain, 0.0)
-    z = gain / error
-    return float(gain * ndtr(z) + error * np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi))
 
 
 _Split: TypeAlias = tuple[IntArray, FloatArray, IntArray, FloatArray]  # rows and weights: training, held out
