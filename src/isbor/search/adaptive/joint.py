@@ -45,6 +45,7 @@ _REACH = 3.0  # prior reach of trained functions before selection
 _MANY_MORE = 1.5  # rows over those of the first stage from which there is a second one
 _POOR_ROUNDS = 2  # after as many, a search ends
 _SHORTER = 0.5  # factor of the step length after a poor round
+_LOST = 5.0  # a round whose objective is lower by as many of a poor round's rises lost what was learned
 _POLISH_LENGTH = 0.01  # step length of the last training
 _SHAPE_STEPS = 3  # Newton steps for each sum of the shape in a round
 
@@ -166,7 +167,7 @@ class JointSearch:
             rise = found.objective(settings.size_prior) - best.objective(settings.size_prior)
             best = self._better(best, found)
             enough = max(settings.round_rtol * abs(best.model.log_evidence), settings.round_atol)
-            n_lost += rise < -enough
+            n_lost += rise < -_LOST * enough
             if rise < enough:
                 n_poor += 1
                 step_length *= _SHORTER
