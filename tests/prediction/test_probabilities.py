@@ -153,9 +153,10 @@ def test_empty_levels_are_small_but_defined(observed):
     assert np.mean(np.isin(decide(score(scores, variance), b, "absolute"), empty)) < 0.01
 
 
-def test_all_levels_observed_leaves_the_thresholds_alone():
-    b = insert_empty_levels(B, np.arange(4), 4, total_weight=10, responses=np.zeros((1, 2)))
-    assert_allclose(b, B, atol=1e-12)
+@pytest.mark.parametrize("scale", [1.0, 1e3])  # gaps so wide that dividing by a tiny number overflows
+def test_all_levels_observed_leaves_the_thresholds_alone(scale):
+    b = insert_empty_levels(scale * B, np.arange(4), 4, total_weight=10, responses=np.zeros((1, 2)))
+    assert_allclose(b, scale * B, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def insert_empty_levels(
     room = _SHARE_OF_GAP * np.minimum(gaps[:-1], gaps[1:])
     for threshold, empty, most in zip(thresholds, np.diff(observed) - 1, room, strict=True):
         z = noise_scale * ndtri(0.5 + p * (np.arange(empty + 1) - 0.5 * empty))
-        pieces.append(threshold + z * min(1.0, most / max(z[-1], np.finfo(float).tiny)))
+        pieces.append(threshold + z * (1.0 if z[-1] <= most else most / z[-1]))
     pieces += [
         [max(np.max(mean - z * scale), thresholds[-1] - noise_scale * z)]
         for z in ndtri(p * np.arange(above, 0, -1))
