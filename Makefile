@@ -9,7 +9,9 @@ BIN := $(VENV)/bin
 # Two processes share two cores: threads of linear algebra would only wait for each other.
 PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/bin/python -m pytest -n 2
 
-.PHONY: demo test test-slow test-clusters test-oldest test-sdist lint bench tables clean
+SPHINX = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build --fail-on-warning --keep-going --nitpicky --quiet
+
+.PHONY: demo test test-slow test-clusters test-oldest test-sdist lint bench tables docs docs-linkcheck clean
 
 demo: $(VENV)/plots.stamp
 	$(BIN)/isbor demo
@@ -60,13 +62,21 @@ bench: $(VENV)/bench.stamp
 tables: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.tables
 
+# The site, build/docs/index.html: needs no network, neither to build nor to read. Links between its pages are checked.
+docs: $(VENV)/docs.stamp
+	$(SPHINX) docs $(BUILD)/docs
+
+# Links to other sites.
+docs-linkcheck: $(VENV)/docs.stamp
+	$(SPHINX) -b linkcheck docs $(BUILD)/linkcheck
+
 $(OLDEST)/bin/python: PYTHON := $(OLDEST_PYTHON)
 $(VENV)/bin/python $(OLDEST)/bin/python $(BUILD)/venv/bin/python: %/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; found $$($(PYTHON) --version). Try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $* || { $(PYTHON) -m pip install virtualenv && $(PYTHON) -m virtualenv $*; }
 
-$(addprefix $(VENV)/,plots.stamp dev.stamp bench.stamp): $(VENV)/%.stamp: pyproject.toml | $(BIN)/python
+$(addprefix $(VENV)/,plots.stamp dev.stamp bench.stamp docs.stamp): $(VENV)/%.stamp: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -e ".[$*]"
 	@touch $@
 
@@ -76,4 +86,4 @@ $(OLDEST)/test.stamp: pyproject.toml | $(OLDEST)/bin/python
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(BUILD) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) $(OLDEST) $(BUILD) docs/gallery docs/reference/of .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

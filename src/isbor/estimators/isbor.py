@@ -173,16 +173,16 @@ class ISBOR(StreamClassifier):
         another row, as a share of the sum over all features. Zeros if the score is constant.
     feature_importances_ : ndarray of shape (n_features,)
         The same as `feature_relevance_`, for scikit-learn's `SelectFromModel` and `RFE`.
-    dual_coef_ : ndarray of shape (n_relevance_,)
+    dual_coef_ : ndarray of shape (n_functions,)
         Weights of the basis functions.
     intercept_ : float
         Constant of the score.
-    alpha_ : ndarray of shape (n_relevance_,)
+    alpha_ : ndarray of shape (n_functions,)
         Prior precisions of the weights; for a Gaussian process, given the weights of the other rows.
-    relevance_vectors_ : ndarray of shape (n_relevance_, n_columns)
+    relevance_vectors_ : ndarray of shape (n_functions, n_columns)
         Centres of the basis functions, in the units of X; categorical features are encoded. A feature that a
         function does not use has its mean value here.
-    relevance_ : ndarray of shape (n_relevance_,)
+    relevance_ : ndarray of shape (n_functions,)
         Row numbers of the relevance vectors in the training data; for "mixed", the rows on which the
         functions were first centred. After `partial_fit`, rows are counted over all calls, and -1 stands for
         a row that is not kept any more.
@@ -214,10 +214,11 @@ class ISBOR(StreamClassifier):
 
     Notes
     -----
-    For "rbf", the score is ``intercept_`` plus the sum of exp(-gamma_ ‖(x - z)/feature_scale_‖²) · dual_coef_
-    over the relevance vectors z. The predicted label is the median of the predictive distribution, which is
-    not always the most probable class. For a single model, it is the class whose thresholds enclose the
-    score. The probabilities of an average of models are the averages of their probabilities.
+    For "rbf", the score is ``intercept_`` plus the sum of
+    ``exp(-gamma_ ‖(x - z)/feature_scale_‖²) · dual_coef_`` over the relevance vectors z. The predicted label
+    is the median of the predictive distribution, which is not always the most probable class. For a single
+    model, it is the class whose thresholds enclose the score. The probabilities of an average of models are
+    the averages of their probabilities.
 
     In a data frame, a column with strings or booleans or of a categorical type is encoded by one 0/1 column
     for each category; these columns are scaled together, as one feature. One more column marks unseen

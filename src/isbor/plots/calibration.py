@@ -42,7 +42,7 @@ class CalibrationDisplay(Display):
     curves : sequence of CalibrationCurve
         One per threshold, lowest first, or a single one for all thresholds.
     calibration_error : float
-        Mean of |predicted - observed| over the bins of all thresholds, weighted by their counts. It is
+        Mean of ``|predicted - observed|`` over the bins of all thresholds, weighted by their counts. It is
         computed from one curve per threshold, even if the plot pools them. By chance it is positive even for
         perfect forecasts: up to about 0.4/√m with m rows per bin.
     confidence : float

@@ -1,6 +1,6 @@
 """Tables that are larger than memory: files, queries, arrays and functions, read block by block.
 
-`open_table` opens them for a fit, `map_blocks` predicts them:
+`open_table` opens them for a fit, `map_blocks` predicts them::
 
     table = sources.open_table("ratings/*.parquet", target="stars")
     for probabilities in sources.map_blocks(model.predict_proba, table):

@@ -55,7 +55,7 @@ def open_table(
         One of:
 
         - a Parquet or CSV file (also .tsv; also .csv.gz, .bz2, .zst, .lz4), a folder of them, a pattern such
-          as "ratings/*.parquet", or a list of these. The files of a folder or pattern are sorted; a list
+          as ``"ratings/*.parquet"``, or a list of these. The files of a folder or pattern are sorted; a list
           keeps its order. All files need the same columns;
         - a pandas or polars data frame, a pyarrow Table;
         - a polars LazyFrame, a DuckDB relation, a pyarrow Dataset, or any object with an Arrow stream that
