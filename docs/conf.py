@@ -28,6 +28,7 @@ templates_path = ["templates"]
 exclude_patterns = ["examples", "results", "gallery/*.py", "gallery/*.ipynb"]
 # A block of code without a language is output, a path or a sketch, and no Python.
 highlight_language = "none"
+smartquotes = False  # code outside of code has quotes, too: basis="rbf"
 
 # --- Docstrings ---------------------------------------------------------------------------------------------
 
@@ -78,6 +79,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "capture_repr": (),
     "min_reported_time": 1e9,
     "plot_gallery": True,
     "abort_on_example_error": True,

@@ -32,14 +32,19 @@ figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.6), sharey=True, layout="const
 for (name, labels), axis in zip(answers.items(), axes, strict=True):
     called = np.array([grades.index(label) for label in labels])
     off = called - ranks
-    for sign, colour, meaning in ((-1, "tab:red", "too mild"), (0, "tab:grey", "right"), (1, "tab:blue", "too severe")):
+    for sign, colour, meaning in (
+        (-1, "tab:red", "too mild"),
+        (0, "tab:grey", "right"),
+        (1, "tab:blue", "too severe"),
+    ):
         rows = np.sign(off) == sign
-        axis.scatter(score[rows], called[rows] + 0.06 * off[rows], s=18, color=colour, label=f"{meaning}: {rows.sum()}")
+        label = f"{meaning}: {rows.sum()}"
+        axis.scatter(score[rows], called[rows] + 0.06 * off[rows], s=18, color=colour, label=label)
     axis.set(title=f"{name}: cost {cost[ranks, called].mean():.2f} a patient", xlabel="score")
     axis.set_yticks(range(4), grades)
     axis.legend()
 plt.show()
 
 # %%
-# **Answer.** Patients near a threshold are now called the more severe of two grades. There are more errors, but fewer of
-# the dear ones, and the mean cost falls.
+# **Answer.** Patients near a threshold are now called the more severe of two grades. About as many are called wrongly as
+# before, but few of them too mild, and the mean cost falls.

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 grades = ["poor", "fair", "good", "very good", "excellent"]
-p = np.array([0.33, 0.14, 0.12, 0.14, 0.27])
+p = np.array([0.40, 0.14, 0.08, 0.10, 0.28])
 ranks = np.arange(5)
 distance = np.abs(ranks[:, None] - ranks)  # between the true and the predicted grade
 

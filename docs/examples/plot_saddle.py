@@ -33,11 +33,11 @@ for name, labels in (("true score", saddle_labels(score)), ("model", model.predi
 # %%
 # Where is the model unsure? The standard deviation of the score, and the probability of the predicted class.
 
-side = np.linspace(0, 10, 120)
+side = np.linspace(0, 10, 400)
 grid = np.stack(np.meshgrid(side, side), axis=-1)
 points = grid.reshape(-1, 2)
-std = model.latent(points, return_std=True)[1].reshape(120, 120)
-surest = model.predict_proba(points).max(axis=1).reshape(120, 120)
+std = model.latent(points, return_std=True)[1].reshape(400, 400)
+surest = model.predict_proba(points).max(axis=1).reshape(400, 400)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for axis, values, title in ((left, std, "standard deviation of the score"), (right, surest, "largest probability")):

@@ -39,7 +39,7 @@ plt.show()
 
 # %%
 # The model has noticed that a missing price is a sign of a dear wine: its effect is above that of the mean price. What
-# is it worth to keep these rows, and the mark?
+# is it worth to keep these rows?
 
 from isbor.metrics import ranked_probability_score
 
@@ -56,5 +56,6 @@ for name, p in (
     print(f"{name:32} ranked probability score {ranked_probability_score(labels, p):.4f}")
 
 # %%
-# **Answer.** Leave missing cells missing and categories as they are. Where a cell is missing for a reason, the mark
-# carries information that imputation destroys.
+# **Answer.** Leave missing cells missing and categories as they are. To drop rows costs most, and in production they will
+# come. Here a constant in the place of missing prices does as well, since the model recognises the many rows that have
+# exactly this price. But that is one more step, which you would have to repeat in production.

@@ -37,11 +37,11 @@ for grade, colour in zip(grades, colours, strict=True):
 for threshold in thresholds:
     left.axhline(threshold, color="black", linestyle="--", linewidth=0.8)
 left.set(xlabel="feature", ylabel="score, and score + noise", title="Thresholds cut a score")
-left.legend(loc="lower left", ncols=2, fontsize=8)
+left.set_ylim(-3.4, None)
+left.legend(loc="lower center", ncols=4, fontsize=8, columnspacing=1)
 
-right.stackplot(grid, model.predict_proba(grid[:, None]).T, colors=colours, labels=grades)
+right.stackplot(grid, model.predict_proba(grid[:, None]).T, colors=colours)
 right.set(xlabel="feature", ylabel="probability", xlim=(0, 10), ylim=(0, 1), title="What the model says")
-right.legend(loc="lower left", fontsize=8)
 plt.show()
 
 # %%
