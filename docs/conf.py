@@ -28,6 +28,7 @@ templates_path = ["templates"]
 exclude_patterns = ["examples", "results", "gallery/*.py", "gallery/*.ipynb"]
 # A block of code without a language is output, a path or a sketch, and no Python.
 highlight_language = "none"
+toc_object_entries_show_parents = "hide"
 smartquotes = False  # code outside of code has quotes, too: basis="rbf"
 
 # --- Docstrings ---------------------------------------------------------------------------------------------

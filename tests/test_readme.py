@@ -28,7 +28,9 @@ def test_errors_are_quoted_as_they_are_raised():
     trees = [ast.parse(path.read_text("utf-8")) for path in (README.parent / "src").rglob("*.py")]
     texts = [node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     raised = "\n".join(text for text in texts if isinstance(text, str))
-    quoted = re.findall(r"^### `(.*)`$", (README.parent / "docs/questions.md").read_text("utf-8"), re.MULTILINE)
+    quoted = re.findall(
+        r"^### `(.*)`$", (README.parent / "docs/questions.md").read_text("utf-8"), re.MULTILINE
+    )
     assert quoted
     for part in (part for error in quoted for part in error.split("…")):
         assert part in raised, part

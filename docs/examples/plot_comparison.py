@@ -2,9 +2,9 @@
 Which model for my table?
 =========================
 
-944 Americans placed themselves on a scale of seven parties' shades before the election of 1996, from strong Democrat to
-strong Republican. Does a model that knows the order of the labels beat classifiers that do not, and how sure is the
-difference? (American National Election Study; the table comes with statsmodels.)
+944 Americans placed themselves on a scale of seven parties' shades before the election of 1996, from strong
+Democrat to strong Republican. Does a model that knows the order of the labels beat classifiers that do not,
+and how sure is the difference? (American National Election Study; the table comes with statsmodels.)
 """
 
 import warnings
@@ -40,9 +40,9 @@ with warnings.catch_warnings():
     }
 
 # %%
-# The ranked probability score is a proper score for ordered labels: lower is better. Differences between models on the
-# same folds are what counts. Folds share training rows, so the usual standard error of a mean over folds is too small;
-# the correction of Nadeau and Bengio (2003) makes it larger.
+# The ranked probability score is a proper score for ordered labels: lower is better. Differences between
+# models on the same folds are what counts. Folds share training rows, so the usual standard error of a mean
+# over folds is too small; the correction of Nadeau and Bengio (2003) makes it larger.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.2), layout="constrained")
 places = np.arange(len(models))
@@ -59,7 +59,7 @@ right.set(xlabel="score less that of ISBOR(), ± 2 standard errors", title="Diff
 plt.show()
 
 # %%
-# **Answer.** The order alone does not help here: the linear ordinal model is no better than a logistic regression, which
-# ignores the order and has slopes for each class. A score that is not linear does help, and `ISBOR` has the lowest error.
-# (ISBOR was developed on this table among many others, with other splits.) ``isbor compare`` makes such comparisons from
-# the command line, with tests (:doc:`/experiments`).
+# **Answer.** The order alone does not help here: the linear ordinal model is no better than a logistic
+# regression, which ignores the order and has slopes for each class. A score that is not linear does help,
+# and `ISBOR` has the lowest error. (ISBOR was developed on this table among many others, with other
+# splits.) ``isbor compare`` makes such comparisons from the command line, with tests (:doc:`/experiments`).

@@ -2,8 +2,8 @@
 Known costs: what if one kind of error is worse?
 ================================================
 
-To call a patient's disease too mild is here three times as bad as to call it too severe, for each grade by which the
-call is off. How do the predicted grades change?
+To call a patient's disease too mild is here three times as bad as to call it too severe, for each grade by
+which the call is off. How do the predicted grades change?
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,8 @@ cost = np.where(predicted < true, 3.0 * (true - predicted), 1.0 * (predicted - t
 print(cost)
 
 # %%
-# The cost matrix goes to `predict`. Nothing is fitted anew: the probabilities are the same, only the decision changes.
+# The cost matrix goes to `predict`. Nothing is fitted anew: the probabilities are the same, only the
+# decision changes.
 
 ranks = np.searchsorted([90, 140, 210], progression[-100:], side="right")
 score = model.latent(X[-100:])
@@ -46,5 +47,5 @@ for (name, labels), axis in zip(answers.items(), axes, strict=True):
 plt.show()
 
 # %%
-# **Answer.** Patients near a threshold are now called the more severe of two grades. About as many are called wrongly as
-# before, but few of them too mild, and the mean cost falls.
+# **Answer.** Patients near a threshold are now called the more severe of two grades. About as many are
+# called wrongly as before, but few of them too mild, and the mean cost falls.

@@ -2,8 +2,9 @@
 Which label should you predict?
 ===============================
 
-A model gives probabilities of ordered labels. Which single label follows from them depends on what an error costs. Three
-usual losses have three different best answers: the most probable label, the median, and the label nearest to the mean.
+A model gives probabilities of ordered labels. Which single label follows from them depends on what an error
+costs. Three usual losses have three different best answers: the most probable label, the median, and the
+label nearest to the mean.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +21,8 @@ for name, loss in losses.items():
     print(f"{name:20} {expected.round(2)}  best: {grades[expected.argmin()]}")
 
 # %%
-# The expected loss of each possible answer, in one picture. The lowest point of each curve is the label to predict.
+# The expected loss of each possible answer, in one picture. The lowest point of each curve is the label to
+# predict.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.4), layout="constrained")
 left.bar(grades, p, color=plt.get_cmap("viridis")(ranks / 4.5))
@@ -37,7 +39,7 @@ for axes in (left, right):
 plt.show()
 
 # %%
-# **Answer.** `predict` returns the median, which minimises the expected number of grades by which you are off.
-# ``predict(X, loss="zero_one")`` returns the most probable label, ``loss="quadratic"`` the one nearest to the mean, and a
-# matrix ``loss=cost`` whatever costs least (see the example on costs). Where one label has more than half of the
-# probability, the median and the most probable label agree.
+# **Answer.** `predict` returns the median, which minimises the expected number of grades by which you are
+# off. ``predict(X, loss="zero_one")`` returns the most probable label, ``loss="quadratic"`` the one nearest
+# to the mean, and a matrix ``loss=cost`` whatever costs least (see the example on costs). Where one label
+# has more than half of the probability, the median and the most probable label agree.

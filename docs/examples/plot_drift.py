@@ -2,8 +2,8 @@
 Drift: when should a model forget?
 ==================================
 
-Batches of rows arrive, and half-way through, what makes a good grade changes. One model is fitted once and left alone,
-one learns from every batch and never forgets, and one forgets with a half-life of 600 rows.
+Batches of rows arrive, and half-way through, what makes a good grade changes. One model is fitted once and
+left alone, one learns from every batch and never forgets, and one forgets with a half-life of 600 rows.
 """
 
 import matplotlib.pyplot as plt
@@ -48,8 +48,8 @@ axis.legend()
 plt.show()
 
 # %%
-# How would you notice, without a model that learns? The score of each batch, as above, is the surest sign, but it needs
-# labels. See :doc:`/production` for what can be watched without them.
+# How would you notice, without a model that learns? The score of each batch, as above, is the surest sign,
+# but it needs labels. See :doc:`/production` for what can be watched without them.
 #
-# **Answer.** As long as nothing changes, forgetting costs little. After a change, the model that forgets recovers
-# within a few half-lives, and the one that keeps everything has to outvote its past.
+# **Answer.** As long as nothing changes, forgetting costs little. After a change, the model that forgets
+# recovers within a few half-lives, and the one that keeps everything has to outvote its past.

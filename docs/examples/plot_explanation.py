@@ -2,8 +2,8 @@
 Why this grade, and what would change it?
 =========================================
 
-A patient is predicted to be "moderate". Which measurements brought the score there, and what is the smallest change
-with which the model would say "mild"?
+A patient is predicted to be "moderate". Which measurements brought the score there, and what is the smallest
+change with which the model would say "mild"?
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +20,8 @@ model = ISBOR(basis="rbf", classes=grades).fit(X[:-100], y[:-100])
 patient = X.iloc[[413]]
 
 # %%
-# The score of the patient is that of an average patient plus one contribution for each measurement. These are exact
-# Shapley values: they add up to the score.
+# The score of the patient is that of an average patient plus one contribution for each measurement. These
+# are exact Shapley values: they add up to the score.
 
 ExplanationDisplay.from_estimator(model, patient)
 plt.show()
@@ -50,5 +50,6 @@ axis.legend(loc="upper left", fontsize=8)
 plt.show()
 
 # %%
-# **Answer.** Contributions say what moved the score and by how much; the change says what the model would need. Both
-# describe the model. Whether a patient would fare better with another value is a question about causes.
+# **Answer.** Contributions say what moved the score and by how much; the change says what the model would
+# need. Both describe the model. Whether a patient would fare better with another value is a question about
+# causes.

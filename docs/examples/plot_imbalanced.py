@@ -2,8 +2,9 @@
 Rare grades: what if the worst grade has two rows in a hundred?
 ===============================================================
 
-A model that predicts the median label will hardly ever say the rare grade, because it is hardly ever the best guess.
-That is right if errors in all rows cost the same. What do you do if the rare grades are the ones that matter?
+A model that predicts the median label will hardly ever say the rare grade, because it is hardly ever the best
+guess. That is right if errors in all rows cost the same. What do you do if the rare grades are the ones that
+matter?
 """
 
 import matplotlib.pyplot as plt
@@ -21,9 +22,10 @@ train, test = slice(0, 2000), slice(2000, None)
 print("share of each grade:", (np.bincount(y) / 4000).round(3))
 
 # %%
-# Two ways to count rare grades for more. ``class_weight="balanced"`` changes the fit: its probabilities are those of a
-# world in which all grades are equally frequent. `TunedDecisionClassifier` leaves the probabilities as they are and
-# changes the decision only, so that it suits a score of your choice; here the error averaged over grades.
+# Two ways to count rare grades for more. ``class_weight="balanced"`` changes the fit: its probabilities are
+# those of a world in which all grades are equally frequent. `TunedDecisionClassifier` leaves the
+# probabilities as they are and changes the decision only, so that it suits a score of your choice; here the
+# error averaged over grades.
 
 plain = ISBOR(effort="fast").fit(X[train], y[train])
 balanced = ISBOR(effort="fast", class_weight="balanced").fit(X[train], y[train])
@@ -47,10 +49,12 @@ axes[0].set_ylabel("true grade")
 plt.show()
 
 # %%
-# Or do not decide at all where the probabilities do not: sets of grades that contain the true one with a chosen
-# probability, within each true grade.
+# Or do not decide at all where the probabilities do not: sets of grades that contain the true one with a
+# chosen probability, within each true grade.
 
-sets = PredictionSetClassifier(ISBOR(effort="fast"), method="cross", conditional="class").fit(X[train], y[train])
+sets = PredictionSetClassifier(ISBOR(effort="fast"), method="cross", conditional="class").fit(
+    X[train], y[train]
+)
 found = sets.predict_set(X[test], coverage=0.9)
 for grade in range(4):
     rows = y[test] == grade
@@ -58,5 +62,6 @@ for grade in range(4):
     print(f"true grade {grade}: in {covered:.0%} of the sets, which have {size:.1f} grades on average")
 
 # %%
-# **Answer.** Tune the decision if you need labels, and keep the probabilities honest. Balance the weights only if the
-# probabilities themselves are meant for a balanced world. Give sets if a person decides in the end.
+# **Answer.** Tune the decision if you need labels, and keep the probabilities honest. Balance the weights
+# only if the probabilities themselves are meant for a balanced world. Give sets if a person decides in the
+# end.

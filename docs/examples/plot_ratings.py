@@ -2,9 +2,9 @@
 Ratings: who is content?
 ========================
 
-In 1974, 6,366 readers of a magazine rated their marriages from 1, very poor, to 5, very good. Which of their answers go
-with the rating, and how much is left to chance? (R. Fair, "A theory of extramarital affairs", 1978; the table comes
-with statsmodels.)
+In 1974, 6,366 readers of a magazine rated their marriages from 1, very poor, to 5, very good. Which of their
+answers go with the rating, and how much is left to chance? (R. Fair, "A theory of extramarital affairs",
+1978; the table comes with statsmodels.)
 """
 
 import matplotlib.pyplot as plt
@@ -40,8 +40,8 @@ print(
 )
 
 # %%
-# What matters, and how: the relevance of each answer, and the expected rating along the two that matter most, with
-# bands of 90 % for the mean.
+# What matters, and how: the relevance of each answer, and the expected rating along the two that matter
+# most, with bands of 90 % for the mean.
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
 RelevanceDisplay.from_estimator(model, ax=left)
@@ -51,6 +51,6 @@ EffectsDisplay.from_estimator(model, second, target="probabilities", ax=right)
 plt.show()
 
 # %%
-# **Answer.** The answers tell something, but most of what makes a rating is not in the table: the probabilities stay
-# spread over two or three ratings for nearly everyone. That is a result, too. A model that reported one rating without
-# its probabilities would hide it.
+# **Answer.** The answers tell something, but most of what makes a rating is not in the table: the
+# probabilities stay spread over two or three ratings for nearly everyone. That is a result, too. A model
+# that reported one rating without its probabilities would hide it.

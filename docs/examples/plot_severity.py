@@ -2,9 +2,9 @@
 Medical severity: how sure is the model about a patient?
 ========================================================
 
-442 patients with diabetes, ten measurements, and how far the disease progressed within a year, in four grades. For a
-patient, the model gives the probability of each grade, and bands that say how far these probabilities may be from the
-true ones. When are the bands wide?
+442 patients with diabetes, ten measurements, and how far the disease progressed within a year, in four
+grades. For a patient, the model gives the probability of each grade, and bands that say how far these
+probabilities may be from the true ones. When are the bands wide?
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +20,8 @@ y = np.array(grades)[np.digitize(progression, [90, 140, 210])]
 model = ISBOR(classes=grades).fit(X[:-100], y[:-100])
 
 # %%
-# Eight of the held-out patients, from the lowest to the highest score. Bars are probabilities, and whiskers are bands of
-# 90 %. A circle marks the grade that the patient turned out to have.
+# Eight of the held-out patients, from the lowest to the highest score. Bars are probabilities, and whiskers
+# are bands of 90 %. A circle marks the grade that the patient turned out to have.
 
 held_out = X[-100:]
 by_score = np.argsort(model.latent(held_out))
@@ -39,8 +39,8 @@ for i, (patient, axis) in enumerate(zip(chosen, axes.flat, strict=True)):
 plt.show()
 
 # %%
-# How wide the bands are depends on how many rows like this one there were. A patient with measurements outside the
-# range of all others gets wider bands, and `ISBOR.out_of_range` says so:
+# How wide the bands are depends on how many rows like this one there were. A patient with measurements
+# outside the range of all others gets wider bands, and `ISBOR.out_of_range` says so:
 
 unusual = held_out.iloc[[chosen[4]]].copy()
 unusual[["bmi", "s5"]] = [60.0, 7.0]
@@ -49,5 +49,6 @@ for name, row in (("as measured", held_out.iloc[[chosen[4]]]), ("far outside", u
     print(f"{name}: out of range by {model.out_of_range(row)[0]:.2f}, widest band {np.max(high - low):.2f}")
 
 # %%
-# **Answer.** The probabilities include what the model does not know, and the bands say how much that is. With 342
-# patients they are not narrow. Do not report a probability of .43 as if it were known to two digits.
+# **Answer.** The probabilities include what the model does not know, and the bands say how much that is.
+# With 342 patients they are not narrow. Do not report a probability of .43 as if it were known to two
+# digits.

@@ -2,8 +2,9 @@
 A survey with categories and missing answers
 ============================================
 
-Wines rated by customers: the region is a category, the sugar a number, and the price is missing for many, most of all
-for the dear ones. Do you have to encode and impute before you fit? The ratings are simulated, so the truth is known.
+Wines rated by customers: the region is a category, the sugar a number, and the price is missing for many,
+most of all for the dear ones. Do you have to encode and impute before you fit? The ratings are simulated, so
+the truth is known.
 """
 
 import matplotlib.pyplot as plt
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from isbor import ISBOR
+from isbor.metrics import ranked_probability_score
 from isbor.plots import EffectsDisplay
 
 rng = np.random.default_rng(2)
@@ -26,8 +28,8 @@ wines = pd.DataFrame({"region": region, "price": np.where(hidden, np.nan, price)
 print(wines.head(4).round(1).to_string(), f"\n\nprices missing: {hidden.mean():.0%}")
 
 # %%
-# No. A data frame goes in as it is: a column of text becomes categories, a missing price is replaced by the mean and
-# marked in a column of its own, which the model may use.
+# No. A data frame goes in as it is: a column of text becomes categories, a missing price is replaced by the
+# mean and marked in a column of its own, which the model may use.
 
 model = ISBOR().fit(wines[:1000], stars[:1000])
 print(*model.column_names_, sep=", ")
@@ -38,10 +40,8 @@ for feature, axis in zip(wines.columns, axes, strict=True):
 plt.show()
 
 # %%
-# The model has noticed that a missing price is a sign of a dear wine: its effect is above that of the mean price. What
-# is it worth to keep these rows?
-
-from isbor.metrics import ranked_probability_score
+# The model has noticed that a missing price is a sign of a dear wine: its effect is above that of the mean
+# price. What is it worth to keep these rows?
 
 test, labels = wines[1000:], stars[1000:]
 known = ~hidden[:1000]
@@ -56,6 +56,7 @@ for name, p in (
     print(f"{name:32} ranked probability score {ranked_probability_score(labels, p):.4f}")
 
 # %%
-# **Answer.** Leave missing cells missing and categories as they are. To drop rows costs most, and in production they will
-# come. Here a constant in the place of missing prices does as well, since the model recognises the many rows that have
-# exactly this price. But that is one more step, which you would have to repeat in production.
+# **Answer.** Leave missing cells missing and categories as they are. To drop rows costs most, and in
+# production they will come. Here a constant in the place of missing prices does as well, since the model
+# recognises the many rows that have exactly this price. But that is one more step, which you would have to
+# repeat in production.

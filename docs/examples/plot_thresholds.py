@@ -2,13 +2,14 @@
 What does a threshold do?
 =========================
 
-An ordinal model has one score for each row and a few thresholds that are the same for all rows. A label says between
-which two thresholds the score lies, give or take some noise. Here the truth is known: one feature, a score that goes up
-and down with it, and three grades.
+An ordinal model has one score for each row and a few thresholds that are the same for all rows. A label says
+between which two thresholds the score lies, give or take some noise. Here the truth is known: one feature, a
+score that goes up and down with it, and three grades.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
+from scipy.stats import norm
 
 from isbor import ISBOR
 
@@ -23,9 +24,9 @@ y = np.array(grades)[np.digitize(response, thresholds)]
 model = ISBOR(basis="rbf", classes=grades).fit(x[:, None], y)
 
 # %%
-# On the left, the true score and the thresholds that cut it: a row is labelled by the stripe in which its score plus
-# noise falls. On the right, what the model learned from the labels alone: the height of each colour is the probability
-# of that grade.
+# On the left, the true score and the thresholds that cut it: a row is labelled by the stripe in which its
+# score plus noise falls. On the right, what the model learned from the labels alone: the height of each
+# colour is the probability of that grade.
 
 grid = np.linspace(0, 10, 300)
 colours = plt.get_cmap("viridis")([0.15, 0.5, 0.85])
@@ -47,12 +48,11 @@ plt.show()
 # %%
 # The score of the model has a unit of its own, so compare probabilities rather than scores with the truth:
 
-from scipy.stats import norm
-
 true_cumulative = norm.cdf((np.array(thresholds) - 1.5 * np.sin(grid)[:, None]) / 0.5)
 predicted_cumulative = model.predict_proba(grid[:, None]).cumsum(axis=1)[:, :2]
 print(f"P(y ≤ k) is off by {np.abs(predicted_cumulative - true_cumulative).mean():.3f} on average.")
 
 # %%
-# **Answer.** Thresholds turn one number, the score, into probabilities of all grades. Where the score is far from all
-# thresholds, the label is nearly certain; at a threshold, two neighbours share the probability.
+# **Answer.** Thresholds turn one number, the score, into probabilities of all grades. Where the score is
+# far from all thresholds, the label is nearly certain; at a threshold, two neighbours share the
+# probability.

@@ -10,7 +10,10 @@ from docutils import nodes
 from sphinx.roles import XRefRole
 from sphinx.util.nodes import make_refnode
 
-PUBLIC = ("isbor", *(f"isbor.{name}" for name in ("metrics", "meta", "sources", "export", "plots", "datasets")))
+PUBLIC = (
+    "isbor",
+    *(f"isbor.{name}" for name in ("metrics", "meta", "sources", "export", "plots", "datasets")),
+)
 
 
 class CodeName(XRefRole):

@@ -7,8 +7,9 @@ put there would be missed without notice.
 import ast
 from pathlib import Path
 
-import isbor
 from sphinx.util import logging
+
+import isbor
 
 SOURCE = Path(isbor.__file__).parent
 

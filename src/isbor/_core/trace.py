@@ -23,6 +23,21 @@ class Step:
     adds functions and trains all of them jointly. An "ascent" step moves the centres and metrics of all
     functions along the gradient of the log evidence. A "noise" step refits the
     noise variances of the rows; log evidences from then on are conditional on these variances.
+
+    See Also
+    --------
+    StopReason : Why a fit ended.
+
+    Examples
+    --------
+    >>> from isbor import ISBOR
+    >>> from isbor.datasets import make_saddle
+    >>> steps = []
+    >>> model = ISBOR(basis="rbf", gamma=0.1, callback=steps.append).fit(*make_saddle(200, random_state=0))
+    >>> len(steps) >= len(model.trace_)  # with the steps of restarts that were given up
+    True
+    >>> model.trace_[-1].n_active == model.n_relevance_
+    True
     """
 
     kind: StepKind
@@ -60,7 +75,18 @@ Callback: TypeAlias = Callable[[Step], object]
 
 
 class StopReason(Enum):
-    """Why a fit ended. The value is a sentence. Limits come last."""
+    """Why a fit ended. The value is a sentence. Limits come last.
+
+    See Also
+    --------
+    Step : What a fit did before.
+
+    Examples
+    --------
+    >>> from isbor import StopReason
+    >>> print(StopReason.CONVERGED)
+    No step tried increased the objective by more than the tolerance.
+    """
 
     CONVERGED = "No step tried increased the objective by more than the tolerance."
     GAP_CLOSED = "The gap between primal and dual objective is within the tolerance."

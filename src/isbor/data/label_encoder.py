@@ -32,6 +32,11 @@ class OrderedLabelEncoder(BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         Labels in order.
 
+    See Also
+    --------
+    from_ratings : Labels by several raters as rows to fit.
+    sklearn.preprocessing.LabelEncoder : Labels without an order.
+
     Examples
     --------
     >>> from sklearn.ensemble import BaggingClassifier

@@ -99,6 +99,10 @@ class GPOR(LatentClassifier):
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    See Also
+    --------
+    ISBOR : Sparse, for tables of any size; on small ones, it compares with a Gaussian process.
+
     Notes
     -----
     For a row of weight w, the likelihood is taken to the power of w.

@@ -212,6 +212,14 @@ class ISBOR(StreamClassifier):
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    See Also
+    --------
+    GPOR : A Gaussian process, for few rows.
+    SBOR : The model of basis="rbf", fitted from all rows down.
+    SVOR : Support vectors, for classes that are separated without noise.
+    isbor.meta.PredictionSetClassifier : Sets of labels with guaranteed coverage.
+    isbor.meta.TunedDecisionClassifier : Labels chosen for a score.
+
     Notes
     -----
     For "rbf", the score is ``intercept_`` plus the sum of

@@ -121,6 +121,11 @@ class ISVOR(KernelClassifier[CutScore]):
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    See Also
+    --------
+    SVOR : The same optimum for all rows at once, faster.
+    ISBOR : ``partial_fit`` in time and memory that do not depend on the number of rows.
+
     References
     ----------
     B. Gu, V. S. Sheng, K. Y. Tay, W. Romano and S. Li, "Incremental Support Vector Learning for Ordinal

@@ -86,6 +86,11 @@ class KDLOR(BatchKernelClassifier[CutScore]):
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    See Also
+    --------
+    SVOR : Support vectors: slower, and usually more accurate.
+    ISBOR : Nothing to tune, and probabilities of its own.
+
     References
     ----------
     B.-Y. Sun, J. Li, D. D. Wu, X.-M. Zhang and W.-B. Li, "Kernel Discriminant Learning for Ordinal

@@ -71,6 +71,10 @@ class OrderedProbit(LatentClassifier):
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    See Also
+    --------
+    isbor.ISBOR : A score that is not linear.
+
     Notes
     -----
     A Gaussian prior keeps the slopes finite where the classes can be separated, and unique where columns are

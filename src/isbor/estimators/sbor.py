@@ -74,6 +74,10 @@ class SBOR(SparseClassifier):
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    See Also
+    --------
+    ISBOR : Adds functions instead of deleting them; for tables of any size.
+
     References
     ----------
     X. Chang, Q. Zheng and P. Lin, "Ordinal Regression with Sparse Bayesian", ICIC 2009.

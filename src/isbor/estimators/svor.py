@@ -107,6 +107,12 @@ class SVOR(BatchKernelClassifier[MarginSolution]):
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    See Also
+    --------
+    ISVOR : The same optimum, learned row by row.
+    KDLOR : A kernel machine that needs one factorisation instead of a search.
+    ISBOR : Nothing to tune, and probabilities of its own.
+
     References
     ----------
     W. Chu and S. S. Keerthi, "Support Vector Ordinal Regression", Neural Computation, 2007.

@@ -66,6 +66,19 @@ def to_html(model: object, path: PathArgument, *, title: str | None = None, band
         Heading of the page; by default, the name of the estimator.
     bands : bool, default=True
         Whether to show bands around probabilities, for which the page is 200 to 400 kB larger.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from isbor import ISBOR
+    >>> from isbor.datasets import make_saddle
+    >>> from isbor.export import to_html
+    >>> model = ISBOR(basis="rbf").fit(*make_saddle(200, random_state=0))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     to_html(model, Path(folder) / "model.html", title="The saddle")
+    ...     "The saddle" in (Path(folder) / "model.html").read_text("utf-8")
+    True
     """
     place = _writable(path)
     described = describe(model, "to_html", bands)

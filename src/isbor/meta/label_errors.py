@@ -48,7 +48,24 @@ def error_scores(proba: FloatArray, codes: IntArray, error_rate: float) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class SuspiciousLabels:
-    """The rows of a table, most suspicious label first; made by `suspicious_labels`."""
+    """The rows of a table, most suspicious label first; made by `suspicious_labels`.
+
+    See Also
+    --------
+    suspicious_labels : Makes it, and has an example with strings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from isbor.estimators.linear import OrderedProbit
+    >>> from isbor.meta import suspicious_labels
+    >>> X = np.arange(60.0)[:, None]
+    >>> y = np.repeat([1, 2, 3], 20)
+    >>> y[5] = 3  # wrong
+    >>> found = suspicious_labels(X, y, OrderedProbit())
+    >>> int(found.rows[0]), int(found.labels[0]), int(found.predicted[0])
+    (5, 3, 1)
+    """
 
     rows: IntArray  # (n,) row numbers, counted from 0
     scores: FloatArray  # (n,) by how many classes the label is expected to be wrong, largest first

@@ -57,6 +57,22 @@ class OrdinalScorer:
     scikit-learn's ``make_scorer`` would not do: it does not pass the estimator to the metric. The estimator's
     ``classes_`` are needed to rank labels, and to assign the columns of ``predict_proba`` to classes if a
     class is missing from a fold.
+
+    See Also
+    --------
+    get_scorer : Creates it from a name.
+    scorer_names : The names.
+
+    Examples
+    --------
+    >>> from isbor import SVOR
+    >>> from isbor.datasets import make_saddle
+    >>> from isbor.metrics import get_scorer
+    >>> X, y = make_saddle(200, random_state=0)
+    >>> model = SVOR(probability=False).fit(X, y)
+    >>> scorer = get_scorer("mae")
+    >>> bool(scorer(model, X, y) <= 0.0)  # greater is better, so errors are negative
+    True
     """
 
     name: str

@@ -63,6 +63,11 @@ class CalibrationDisplay(Display):
     legend_ : matplotlib Legend
         The legend.
 
+    See Also
+    --------
+    CalibrationCurve : The numbers of a curve.
+    isbor.metrics.ranked_probability_score : One number for the quality of probabilities.
+
     Examples
     --------
     >>> from isbor import ISBOR

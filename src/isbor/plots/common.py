@@ -52,7 +52,13 @@ class Display(ABC):
 
 
 def require_matplotlib() -> None:
-    """Raise an ImportError that says what to install if matplotlib is missing."""
+    """Raise an ImportError that says what to install if matplotlib is missing.
+
+    Examples
+    --------
+    >>> from isbor.plots import require_matplotlib
+    >>> require_matplotlib()  # nothing happens: it is installed
+    """
     try:
         import_module("matplotlib")
     except ImportError as error:

@@ -41,7 +41,24 @@ _LABEL_LENGTH = 26
 
 @dataclass(frozen=True, slots=True)
 class CalibrationCurve:
-    """Predicted probability and observed frequency of y ≤ label, in bins of equal counts."""
+    """Predicted probability and observed frequency of y ≤ label, in bins of equal counts.
+
+    See Also
+    --------
+    CalibrationDisplay : Computes and draws the curves.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> import numpy as np
+    >>> from isbor.plots import CalibrationDisplay
+    >>> matplotlib.use("Agg")  # draws to files only
+    >>> p = np.repeat([[0.8, 0.2], [0.3, 0.7]], 50, axis=0)
+    >>> y = np.repeat([0, 1, 0, 1], [40, 10, 15, 35])
+    >>> (curve,) = CalibrationDisplay.from_predictions(y, p, n_bins=2).curves
+    >>> curve.observed
+    array([0.3, 0.8])
+    """
 
     label: Any  # the class below the threshold; None if all thresholds are pooled
     predicted: FloatArray  # (n_bins,) mean predicted probability, ascending

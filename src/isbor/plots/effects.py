@@ -46,6 +46,12 @@ class EffectsDisplay(Display):
     figure_ : matplotlib Figure
         The figure of `ax_`.
 
+    See Also
+    --------
+    isbor.ISBOR.effects : The numbers.
+    ExplanationDisplay : Why a row has its score.
+    RelevanceDisplay : How much each feature matters.
+
     Examples
     --------
     >>> from isbor import ISBOR

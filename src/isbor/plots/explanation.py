@@ -54,6 +54,11 @@ class ExplanationDisplay(Display):
     classes_ : list of matplotlib Text
         The names of the classes between the thresholds, as far as there is room.
 
+    See Also
+    --------
+    isbor.ISBOR.explain : The numbers.
+    EffectsDisplay : How predictions change along a feature.
+
     Examples
     --------
     >>> from isbor import ISBOR

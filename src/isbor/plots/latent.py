@@ -81,6 +81,10 @@ class LatentDisplay(Display):
     legend_ : matplotlib Legend or None
         The legend, with the note as its title.
 
+    See Also
+    --------
+    EffectsDisplay : Averages along one feature or two, with any number of features.
+
     Examples
     --------
     >>> from isbor import ISBOR

@@ -51,6 +51,10 @@ class RelevanceDisplay(Display):
     note_ : matplotlib Text or None
         The sentence that is shown instead of bars if all relevances are zero.
 
+    See Also
+    --------
+    EffectsDisplay : How predictions change along a feature.
+
     Examples
     --------
     >>> from isbor.plots import RelevanceDisplay

@@ -59,6 +59,17 @@ class CsvFormat:
         The decimal sign.
     text : tuple of str, default=()
         Columns that are text, even if all their cells are numbers: postcodes, labels such as 01.
+
+    See Also
+    --------
+    detect_csv_format : Finds out delimiter, encoding and decimal sign.
+    open_table : Opens the file.
+
+    Examples
+    --------
+    >>> from isbor.sources import CsvFormat
+    >>> CsvFormat(delimiter=";", decimal=",", text=("postcode",))
+    CsvFormat(delimiter=';', encoding='utf-8', decimal=',', text=('postcode',))
     """
 
     delimiter: str | None = None

@@ -9,7 +9,21 @@ _SHOWN = 10  # names quoted in a message
 
 
 class SourceError(ValueError):
-    """A table cannot be read, or is not what it was when it was read before."""
+    """A table cannot be read, or is not what it was when it was read before.
+
+    See Also
+    --------
+    open_table : Opens a table.
+
+    Examples
+    --------
+    >>> from isbor import sources
+    >>> try:
+    ...     sources.open_table("no-such-folder/*.parquet")
+    ... except sources.SourceError as error:
+    ...     print(error)
+    No file matches 'no-such-folder/*.parquet'. Check the pattern and the working directory.
+    """
 
 
 def listed(names: Iterable[object]) -> str:

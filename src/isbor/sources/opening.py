@@ -103,6 +103,22 @@ def open_table(
     -----
     The types of CSV columns come from all cells of all files, read once more before the first pass: integers,
     numbers or booleans if all cells are, else text. An empty cell is missing.
+
+    Examples
+    --------
+    A pair of arrays, and a function that makes batches:
+
+    >>> import numpy as np
+    >>> from isbor import sources
+    >>> X, y = np.arange(10.0).reshape(5, 2), np.array([1, 1, 2, 2, 2])
+    >>> table = sources.open_table((X, y), block_rows=2)
+    >>> [len(block.y) for block in table.blocks()]
+    [2, 2, 1]
+    >>> def batches():
+    ...     yield X[:3], y[:3]
+    ...     yield X[3:], y[3:]
+    >>> [len(block.y) for block in sources.open_table(batches).blocks()]
+    [3, 2]
     """
     if not isinstance(block_rows, Integral) or block_rows < 1:
         raise SourceError(f"block_rows is {block_rows!r}; a whole number of rows, at least 1, is needed.")
@@ -144,7 +160,7 @@ def open_table(
 
 
 def column_names(path: str | os.PathLike[str], *, csv_format: CsvFormat | None = None) -> list[str]:
-    """Return the names of the columns of a Parquet or CSV file.
+    r"""Return the names of the columns of a Parquet or CSV file.
 
     Parameters
     ----------
@@ -157,6 +173,17 @@ def column_names(path: str | os.PathLike[str], *, csv_format: CsvFormat | None =
     ------
     SourceError
         If the file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from isbor.sources import column_names
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "grades.csv"
+    ...     _ = path.write_text("weight,grade\n1.5,low\n")
+    ...     column_names(path)
+    ['weight', 'grade']
     """
     file = find_files([path])[0]
     if file.format == "Parquet":

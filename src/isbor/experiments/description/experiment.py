@@ -22,7 +22,18 @@ __all__ = ["Job", "Experiment", "Limits", "Search"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one job."""
+    """Limits of one job.
+
+    See Also
+    --------
+    Experiment : Has limits, the same for all of its jobs.
+
+    Examples
+    --------
+    >>> from isbor.experiments import Limits
+    >>> Limits(seconds=60).memory
+    8.0
+    """
 
     seconds: float = 3600.0  # of the whole process, search included
     memory: float = 8.0  # gigabytes
@@ -35,7 +46,19 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Grid search by cross-validation on the training rows."""
+    """Grid search by cross-validation on the training rows.
+
+    See Also
+    --------
+    Experiment : Says how grids are searched.
+    Model : Has the grid.
+
+    Examples
+    --------
+    >>> from isbor.experiments import Search
+    >>> Search(folds=3).scoring
+    'mae'
+    """
 
     folds: int = 5
     scoring: str = "mae"
@@ -59,7 +82,21 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One model on one split of one task."""
+    """One model on one split of one task.
+
+    See Also
+    --------
+    Experiment.jobs : All jobs of an experiment.
+    Record : What came of a job.
+
+    Examples
+    --------
+    >>> from isbor.experiments import CATALOGUE, Experiment, Holdout, Saddle, Task
+    >>> task = Task("saddle", "Saddle", Saddle(rows=300), Holdout(train=200))
+    >>> experiment = Experiment("mine", "Mine", (CATALOGUE["linear"],), (task,), splits=2)
+    >>> [(job.model.name, job.task.name, job.split) for job in experiment.jobs()]
+    [('linear', 'saddle', 0), ('linear', 'saddle', 1)]
+    """
 
     model: Model
     task: Task
@@ -95,6 +132,12 @@ class Job:
 @dataclass(frozen=True, slots=True)
 class Experiment:
     """Models to compare on tasks.
+
+    See Also
+    --------
+    load_study : The studies of the paper, and experiments from files.
+    run : Runs its jobs.
+    write_report : Tables, figures and a page of the results.
 
     Examples
     --------

@@ -52,7 +52,19 @@ def as_plain(value: object) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """An estimator by its import path, its parameters, and its grid."""
+    """An estimator by its import path, its parameters, and its grid.
+
+    See Also
+    --------
+    CATALOGUE : Models by name.
+
+    Examples
+    --------
+    >>> from isbor.experiments import Model
+    >>> model = Model("svor", "SVOR", "isbor:SVOR", {"probability": False}, grid={"C": [1.0, 10.0]})
+    >>> model.parameters
+    {'probability': False}
+    """
 
     name: str
     title: str

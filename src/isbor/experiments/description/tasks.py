@@ -55,7 +55,20 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Saddle:
-    """The synthetic data of the paper."""
+    """The synthetic data of the paper.
+
+    See Also
+    --------
+    isbor.datasets.make_saddle : Draws it.
+    Task : Data with the way to split them.
+
+    Examples
+    --------
+    >>> from isbor.experiments import Saddle
+    >>> data = Saddle(rows=100).load()
+    >>> len(data), data.classes.tolist()
+    (100, [1, 2, 3, 4, 5])
+    """
 
     rows: int = 21_000
     random_state: int = 0
@@ -68,7 +81,18 @@ class Saddle:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkData:
-    """One of the seven benchmark sets of the paper."""
+    """One of the seven benchmark sets of the paper.
+
+    See Also
+    --------
+    isbor.datasets.load_benchmark : Reads or downloads it.
+
+    Examples
+    --------
+    >>> from isbor.experiments import BenchmarkData
+    >>> BenchmarkData("bs")
+    BenchmarkData(name='bs')
+    """
 
     name: str
 
@@ -86,7 +110,18 @@ class BenchmarkData:
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """A user's table: a CSV, TSV or Parquet file with a column of ordered labels."""
+    """A user's table: a CSV, TSV or Parquet file with a column of ordered labels.
+
+    See Also
+    --------
+    load_study : Reads an experiment from a file, which names tables.
+
+    Examples
+    --------
+    >>> from isbor.experiments import TableFile
+    >>> TableFile("grades.csv", target="grade", digest="", order=("low", "high")).order
+    ('low', 'high')
+    """
 
     path: str
     target: str
@@ -189,7 +224,18 @@ class TableFile:
 
 @dataclass(frozen=True, slots=True)
 class ImportedData:
-    """Data returned by a function that takes a name and returns features and labels."""
+    """Data returned by a function that takes a name and returns features and labels.
+
+    See Also
+    --------
+    TableFile : A table in a file.
+
+    Examples
+    --------
+    >>> from isbor.experiments import ImportedData
+    >>> ImportedData("mypackage.data:load", name="ratings").name
+    'ratings'
+    """
 
     function: str  # "package.module:function"
     name: str
@@ -205,7 +251,20 @@ Source = Saddle | BenchmarkData | TableFile | ImportedData
 
 @dataclass(frozen=True, slots=True)
 class Holdout:
-    """Random training rows; the others test."""
+    """Random training rows; the others test.
+
+    See Also
+    --------
+    Share : A share of the rows instead of a number.
+    CrossValidation : Each row tests once.
+
+    Examples
+    --------
+    >>> from isbor.experiments import CATALOGUE, Experiment, Holdout, Saddle, Task
+    >>> task = Task("saddle", "Saddle", Saddle(rows=300), Holdout(train=200))
+    >>> len(task.load())
+    300
+    """
 
     train: int
     test_at_most: int | None = None  # None: all other rows
@@ -229,7 +288,19 @@ class Holdout:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A random share of the rows trains; the others test."""
+    """A random share of the rows trains; the others test.
+
+    See Also
+    --------
+    Holdout : A number of rows instead of a share.
+    CrossValidation : Each row tests once.
+
+    Examples
+    --------
+    >>> from isbor.experiments import Share
+    >>> Share(train=0.8).train
+    0.8
+    """
 
     train: float = 0.7
     train_at_most: int | None = None
@@ -254,7 +325,19 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class CrossValidation:
-    """Stratified folds; in every round, each fold tests once."""
+    """Stratified folds; in every round, each fold tests once.
+
+    See Also
+    --------
+    Holdout : Random training rows.
+    Share : A random share of the rows.
+
+    Examples
+    --------
+    >>> from isbor.experiments import CrossValidation
+    >>> CrossValidation(folds=10).folds
+    10
+    """
 
     folds: int = 5
 
@@ -288,7 +371,21 @@ Scheme = Holdout | Share | CrossValidation
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Data and the way to split them."""
+    """Data and the way to split them.
+
+    See Also
+    --------
+    Experiment : Compares models on tasks.
+    Saddle, BenchmarkData, TableFile, ImportedData : What the data may be.
+    Holdout, Share, CrossValidation : How they may be split.
+
+    Examples
+    --------
+    >>> from isbor.experiments import CATALOGUE, Experiment, Holdout, Saddle, Task
+    >>> task = Task("saddle", "Saddle", Saddle(rows=300), Holdout(train=200))
+    >>> task.load().X.shape
+    (300, 2)
+    """
 
     name: str
     title: str

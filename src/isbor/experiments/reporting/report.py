@@ -28,6 +28,12 @@ def write_report(results: Results, directory: Path, *, command: str) -> Path:
         figures of an earlier report that this one does not have are removed.
     command : str
         The command to repeat it, shown on the page.
+
+    Examples
+    --------
+    >>> from isbor.experiments import Results, load_study, write_report
+    >>> results = Results.of(load_study("synthetic", quick=True), records)  # doctest: +SKIP
+    >>> write_report(results, Path("report"), command="python mine.py")  # doctest: +SKIP
     """
     tables = study_tables(results)
     figures = study_figures(results)

@@ -17,7 +17,23 @@ __all__ = ["Results"]
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results of an experiment so far."""
+    """The results of an experiment so far.
+
+    See Also
+    --------
+    run : Returns records.
+    write_report : Makes a report of results.
+
+    Examples
+    --------
+    >>> from isbor.experiments import CATALOGUE, Experiment, Holdout, Record, Results, Saddle, Task
+    >>> task = Task("saddle", "Saddle", Saddle(rows=300), Holdout(train=200))
+    >>> experiment = Experiment("mine", "Mine", (CATALOGUE["linear"],), (task,), splits=2)
+    >>> record = Record("saddle", "linear", 0, status="ok", metrics={"mae": 1.2})
+    >>> results = Results.of(experiment, {experiment.jobs()[0].key: record})
+    >>> len(results.records["saddle", "linear"])  # of two splits
+    1
+    """
 
     experiment: Experiment
     records: Mapping[tuple[str, str], tuple[Record, ...]]  # by task and model, in order of the splits

@@ -15,7 +15,21 @@ Status = Literal["ok", "timeout", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The result of one model on one split of one task."""
+    """The result of one model on one split of one task.
+
+    See Also
+    --------
+    Job : What it is the result of.
+    Store : Keeps records.
+    Results : Records by task and model.
+
+    Examples
+    --------
+    >>> from isbor.experiments import Record
+    >>> record = Record("saddle", "linear", split=0, status="timeout", reason="The time was up.")
+    >>> record.metrics, record.vectors
+    ({}, None)
+    """
 
     task: str
     model: str

@@ -68,6 +68,12 @@ def run(
     -----
     After an interrupt, by Ctrl-C for instance, the processes end and the records stay: the next call
     continues. In a script, call it under ``if __name__ == "__main__":``, because processes import the script.
+
+    Examples
+    --------
+    >>> from isbor.experiments import Store, load_study, run
+    >>> with Store(Path("synthetic.sqlite")) as store:  # doctest: +SKIP
+    ...     records = run(load_study("synthetic", quick=True), store, n_jobs=2)
     """
     if n_jobs < 1:
         raise ValueError(f"n_jobs is {n_jobs}; at least 1 is needed.")

@@ -44,6 +44,22 @@ class Store:
     ----------
     path : Path
         The file; it and its directory are created if they do not exist.
+
+    See Also
+    --------
+    run : Fills it.
+    Record : What it keeps.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from isbor.experiments import Record, Store
+    >>> record = Record("saddle", "linear", split=0, status="ok")
+    >>> with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "mine.sqlite") as store:
+    ...     store.add("key of a job", record)
+    ...     store.records(["key of a job", "key of another"]).keys()
+    dict_keys(['key of a job'])
     """
 
     def __init__(self, path: Path) -> None:
