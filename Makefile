@@ -51,6 +51,7 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell
 
 # The benchmarks that the README quotes and that take minutes; benchmarks/README.md has the others.
 bench: $(VENV)/bench.stamp

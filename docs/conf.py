@@ -21,6 +21,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "code_names",
+    "dataclass_fields",
     "derivations",
     "repository_links",
 ]
