@@ -81,6 +81,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "show_signature": False,
     "capture_repr": (),
     "min_reported_time": 1e9,
     "plot_gallery": True,
