@@ -28,7 +28,8 @@ def list_fields(app, what, name, obj, options, lines):
         section = ["Attributes", "----------"]
         for field, kind, comment in fields_of(obj):
             section += [f"{field} : {kind.replace('|', 'or')}", *([f"    {comment}"] if comment else [])]
-        at = next((i for i, line in enumerate(lines) if line in ("See Also", "Notes", "Examples")), len(lines))
+        later = (i for i, line in enumerate(lines) if line in ("See Also", "Notes", "Examples"))
+        at = next(later, len(lines))
         lines[at:at] = [*section, ""]
 
 
