@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from isbor.cli.exits import fail
+from isbor.cli.exits import fail, in_words
 from isbor.cli.options import names
 
 __all__ = ["evaluate", "explain", "export", "fit", "info", "predict"]
@@ -193,7 +193,7 @@ def _users_errors() -> Iterator[None]:
 
         raise ClosedPipeError from None
     except (OSError, ValueError, ImportError, MemoryError) as error:
-        message = " ".join(str(error).split()) or "Not enough memory for this table."
+        message = in_words(error) or "Not enough memory for this table."
         if "UTF8" in message:
             message += " Name the encoding of the file, such as --encoding cp1252."
         fail(message)
