@@ -51,7 +51,11 @@ def thresholds_of_all_levels(
         total_weight=training.total_weight,
         noise_scale=noise_scale,
         responses=map_latent(
-            model.latent, model.n_functions, training.X[training.weight > 0], mean_and_scale, workers
+            model.latent,
+            model.n_functions,
+            training.X[np.flatnonzero(training.weight > 0)],
+            mean_and_scale,
+            workers,
         ),
     )
 
