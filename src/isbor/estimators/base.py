@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from isbor._core.checkpoints import Checkpoint
 from isbor._core.parallel import Workers, row_blocks
+from isbor._core.tables import columns_like
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.blocks import Source
 from isbor.data.cells import Missing
@@ -23,6 +24,8 @@ from isbor.data.summary import TableSummary
 from isbor.data.training import read_training
 from isbor.data.training_set import TrainingSet
 from isbor.data.weights import ClassWeight
+from isbor.estimators.description import Description
+from isbor.estimators.panel import panel
 from isbor.estimators.parameters import DICT, NONE, RANDOM_STATE, Allowed, check_parameters, choice, integer
 from isbor.estimators.restoring import file_content
 from isbor.files.checks import ascend, need
@@ -278,20 +281,28 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
         codes: IntArray = self._map_rows(X, lambda latent: self._decide(latent, loss))
         return self.classes_[codes]
 
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
+    @overload
+    def predict_proba(self, X: ArrayLike, *, as_frame: Literal[False] = False) -> FloatArray: ...
+    @overload
+    def predict_proba(self, X: ArrayLike, *, as_frame: bool) -> Any: ...
+    def predict_proba(self, X: ArrayLike, *, as_frame: bool = False) -> Any:
         """Predict class probabilities.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             Rows with the same features as in `fit`.
+        as_frame : bool, default=False
+            Whether to return a data frame with the classes as columns, of the library of X (pandas, polars,
+            pyarrow, modin) and with its index; for other X, of pandas or polars.
 
         Returns
         -------
-        proba : ndarray of shape (n_samples, n_classes)
+        proba : ndarray or data frame of shape (n_samples, n_classes)
             P(y = k) for each row and class, with columns as in `classes_`. Rows sum to 1.
         """
-        return self._map_rows(X, lambda latent: class_probabilities(*self._response(latent)))
+        proba = self._map_rows(X, lambda latent: class_probabilities(*self._response(latent)))
+        return columns_like(X, proba, self.classes_) if as_frame else proba
 
     def predict_log_proba(self, X: ArrayLike) -> FloatArray:
         """Predict the logarithms of class probabilities, even if the probabilities would underflow.
@@ -341,6 +352,17 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Names of the encoded columns, such as "age", "age missing", "color=red" and "color unseen"."""
         check_is_fitted(self)
         return np.array(self._encoding.names, dtype=object)
+
+    def _repr_html_inner(self) -> str:
+        """Return what notebooks show: of a fitted model, a panel above scikit-learn's diagram."""
+        diagram: str = super()._repr_html_inner()
+        return panel(Description.of(self)) + diagram if hasattr(self, "classes_") else diagram
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
