@@ -45,11 +45,11 @@ def _axis(found: Description) -> str:
     for k, (label, share) in enumerate(zip(found.classes, shares, strict=True)):
         name, number = escape(str(label)), ""
         if k and room >= _NARROWEST:
-            number, room = f' <span class="isbor-number">{numbers[k - 1]}</span>', 0.0
+            number, room = f'<span class="isbor-number">{numbers[k - 1]}</span> ', 0.0
         room += share
         items.append(
-            f'<li style="flex:{share:.4f} 1 0" title="{name}">'
-            f'<span class="isbor-name">{name}</span>{number}</li>'
+            f'<li style="flex:{share:.4f} 1 0" title="{name}">{number}'
+            f'<span class="isbor-name">{name}</span></li>'
         )
     label = "Classes, lowest first; the numbers between them are thresholds of the score"
     return f'<ol class="isbor-axis" aria-label="{label}">{"".join(items)}</ol>'

@@ -273,15 +273,15 @@ class OrdinalConfusionDisplay(Display):
         strip.locator_params(axis="x", nbins=4)
         strip.spines[["top", "right"]].set_visible(False)
         strip.set(
-            xlim=(0.0, 1.42 * (low + high).max()), ylim=(n_bars - 0.4, -0.6), xlabel="share of the rows"
+            xlim=(0.0, 1.42 * (low + high).max()),
+            ylim=(1.3 * n_bars - 0.4, -0.6),
+            xlabel="share of the rows",
         )
         strip.set_title(f"Off by {self.mean_absolute_error:.2f} classes on average", fontsize=11)
         if n_bars > 1:
             parts = [self.bars_[0].patches[1], self.bars_[1].patches[1]]
-            strip.legend(
-                parts, ["too low", "too high"], title="predicted", loc="lower right", fontsize="small",
-                title_fontsize="small",
-            )  # fmt: skip
+            names = ["predicted too low", "predicted too high"]
+            strip.legend(parts, names, loc="lower right", fontsize="small", frameon=False)
 
 
 def _normalized(matrix: FloatArray, by: Literal["true", "pred", "all"]) -> FloatArray:

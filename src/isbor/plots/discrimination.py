@@ -174,8 +174,8 @@ class DiscriminationDisplay(Display):
         table = check_forecast(proba, len(codes), labels.classes, name="proba", order_name="classes")
         if not np.ptp(codes):
             raise ValueError(
-                f"All labels are {labels.classes[codes[0]]!r}; rows of at least two classes are needed to "
-                "say how well they are told apart. Pass more rows."
+                f"All labels are {labels.classes.tolist()[codes[0]]!r}; rows of at least two classes "
+                "are needed to say how well they are told apart. Pass more rows."
             )
         above = table[:, :0:-1].cumsum(axis=1)[:, ::-1]  # P(y > k)
         curves, areas = [], []

@@ -73,10 +73,11 @@ class TraceDisplay(Display):
 
     def __init__(self, *, steps: "Sequence[Step]") -> None:
         self.steps = steps
+        following = [_start_of(step) for step in steps[1:]]
         shown = [
             step
-            for step, following in zip(steps, [*steps[1:], None], strict=True)
-            if step.kind != "start" or following is None or following.kind != "start"
+            for step, after in zip(steps, [*following, None], strict=False)
+            if step.kind != "start" or after != _start_of(step)
         ]
         self._shown = shown
         self.size: IntArray = np.array([step.n_active for step in shown], dtype=np.intp)
@@ -162,6 +163,11 @@ class TraceDisplay(Display):
             for part in _parts(stages)
             if part.stop - part.start > _CHARACTER * len(stages[part.start]) * len(stages)
         ]  # fmt: skip
+
+
+def _start_of(step: "Step") -> tuple[str, int] | None:
+    """Return the run that the step belongs to the start of; None if it is no such step."""
+    return (step.stage, step.run) if step.kind == "start" else None
 
 
 def _parts(keys: Sequence[Any]) -> list[slice]:
