@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, TypeVar, cast, overload
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from isbor._core.checkpoints import Checkpoint
-from isbor._core.parallel import Workers, row_blocks
+from isbor._core.parallel import Workers
 from isbor._core.tables import columns_like
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.blocks import Source
@@ -24,8 +24,8 @@ from isbor.data.summary import TableSummary
 from isbor.data.training import read_training
 from isbor.data.training_set import TrainingSet
 from isbor.data.weights import ClassWeight
-from isbor.estimators.description import Description
-from isbor.estimators.panel import panel
+from isbor.estimators.blocks import A, map_latent
+from isbor.estimators.notebook import ShownInNotebooks
 from isbor.estimators.parameters import DICT, NONE, RANDOM_STATE, Allowed, check_parameters, choice, integer
 from isbor.estimators.restoring import file_content
 from isbor.files.checks import ascend, need
@@ -34,15 +34,7 @@ from isbor.model.latent import Latent, LatentModel
 from isbor.prediction.decisions import Loss, decide, margins
 from isbor.prediction.probabilities import class_probabilities, log_class_probabilities
 
-__all__ = [
-    "SHARED_PARAMETERS",
-    "OrdinalClassifier",
-    "all_or_nothing",
-    "map_latent",
-    "map_rows",
-]
-
-A = TypeVar("A", bound=NDArray[Any])
+__all__ = ["SHARED_PARAMETERS", "OrdinalClassifier", "all_or_nothing"]
 
 # Allowed values of the parameters that all estimators have.
 SHARED_PARAMETERS: dict[str, Allowed] = {
@@ -65,29 +57,7 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
         raise
 
 
-def map_latent(
-    latent: Callable[[FloatArray], Latent],
-    n_functions: int,
-    X: FloatArray | EncodedTable,
-    function: Callable[[Latent], A],
-    workers: Workers,
-) -> A:
-    """Apply a function of the latent score to all rows, in blocks on all cores.
-
-    `n_functions` is the number of values per row that both need.
-    """
-    return map_rows(lambda rows: function(latent(rows)), n_functions, X, workers)
-
-
-def map_rows(
-    function: Callable[[FloatArray], A], n_values: int, X: FloatArray | EncodedTable, workers: Workers
-) -> A:
-    """Apply a function to all rows, in blocks on all cores; it needs so many values per row."""
-    blocks = row_blocks(len(X), max(n_values, X.shape[1]))
-    return cast(A, np.concatenate(list(workers.map(lambda block: function(X[block]), blocks))))
-
-
-class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
+class OrdinalClassifier(ClassifierMixin, ShownInNotebooks, ABC):
     """Base class of all estimators.
 
     A subclass implements `_fit`, which reads the training data by `_read_training` and sets `_model` (the
@@ -352,17 +322,6 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Names of the encoded columns, such as "age", "age missing", "color=red" and "color unseen"."""
         check_is_fitted(self)
         return np.array(self._encoding.names, dtype=object)
-
-    def _repr_html_inner(self) -> str:
-        """Return what notebooks show: of a fitted model, a panel above scikit-learn's diagram."""
-        diagram: str = super()._repr_html_inner()
-        return panel(Description.of(self)) + diagram if hasattr(self, "classes_") else diagram
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] = self._repr_html_inner()
-        return bundle
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()

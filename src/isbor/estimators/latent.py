@@ -14,7 +14,7 @@ from isbor._core.tables import columns_like
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.ranges import Ranges
 from isbor.data.training_set import TrainingSet
-from isbor.estimators.base import map_latent, map_rows
+from isbor.estimators.blocks import map_latent, map_rows
 from isbor.estimators.explained import ExplainedClassifier
 from isbor.estimators.parameters import check_coverage
 from isbor.files.checks import need, within

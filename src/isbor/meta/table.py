@@ -85,8 +85,8 @@ class LabelledTable:
 
     def _of_rows(self, value: Any, rows: IntArray) -> Any:
         """Return the part of an argument that belongs to some rows."""
-        has_rows = np.ndim(value) > 0 and len(value) == len(self)
-        return np.asarray(value)[rows] if has_rows else value
+        array = np.asarray(value)
+        return array[rows] if array.shape[:1] == (len(self),) else value
 
     def proba(self, model: Any, rows: IntArray) -> FloatArray:
         """Return class probabilities of some rows, with columns in order."""

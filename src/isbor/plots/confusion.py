@@ -262,7 +262,16 @@ class OrdinalConfusionDisplay(Display):
         colours = [_EXACT_COLOUR, *[COLOUR] * (n_bars - 1)]
         self.bars_: list[BarContainer] = [
             strip.barh(places, low, height=0.68, color=colours),
-            strip.barh(places, high, left=low, height=0.68, color=SECOND_COLOUR, hatch="//", edgecolor="w"),
+            strip.barh(
+                places,
+                high,
+                left=low,
+                height=0.68,
+                color=SECOND_COLOUR,
+                hatch="//",
+                edgecolor="w",
+                linewidth=0,
+            ),
         ]
         self.labels_: list[Annotation] = strip.bar_label(
             self.bars_[1], [f"{100 * share:.1f} %" for share in low + high], padding=4, fontsize=9

@@ -138,7 +138,7 @@ class TraceDisplay(Display):
             ax.legend(loc="lower right", fontsize="small")
         self.stages_: list[Text] = self._draw_stages(ax)
         ax.set_ylabel("log evidence per row, in nats" if self.is_per_row else "log evidence, in nats")
-        ax.set_xlim(0.5, max(len(places), 1) + 0.5)
+        ax.set_xlim(0, max(len(places), 1) + 1)
         strip.set_ylim(0.0, 1.08 * max(self.size.max(initial=0), 1))
         strip.set(xlabel="step", ylabel="functions")
         for axis in (strip.xaxis, strip.yaxis):
