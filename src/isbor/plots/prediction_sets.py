@@ -221,13 +221,18 @@ class PredictionSetDisplay(Display):
         limits = len(names) - 0.15, -0.6
         self.nominal_: Line2D = ax.axvline(
             self.coverage, color="0.35", linestyle=(0, (5, 3)), linewidth=1.2, zorder=1
-        )  # fmt: skip
+        )
         has_rows = self.count > 0
         covered = self.covered[has_rows]
         self.points_: ErrorbarContainer = ax.errorbar(
-            covered, places[has_rows], fmt="o", color=COLOUR, capsize=3, markersize=6,
+            covered,
+            places[has_rows],
+            fmt="o",
+            color=COLOUR,
+            capsize=3,
+            markersize=6,
             xerr=(covered - self.lower[has_rows], self.upper[has_rows] - covered),
-        )  # fmt: skip
+        )
         ax.set_yticks(
             places,
             [f"{name}  (n = {n:,})" for name, n in zip(names, self.count, strict=True)],
@@ -260,9 +265,15 @@ class PredictionSetDisplay(Display):
         for size in occurring:
             brightness = _LIGHTEST * (1.0 - size / max(len(self.classes), 1))
             part = strip.barh(
-                places, shares[:, size], left=base, height=0.68, color=colormaps[COLOUR_MAP](brightness),
-                edgecolor="white", linewidth=0.8, label=f"{size}",
-            )  # fmt: skip
+                places,
+                shares[:, size],
+                left=base,
+                height=0.68,
+                color=colormaps[COLOUR_MAP](brightness),
+                edgecolor="white",
+                linewidth=0.8,
+                label=f"{size}",
+            )
             strip.bar_label(
                 part,
                 [f"{size}" if share > _NARROWEST * len(str(size)) else "" for share in shares[:, size]],

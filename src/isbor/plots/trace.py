@@ -132,9 +132,14 @@ class TraceDisplay(Display):
         self.noise_: Line2D | None = None
         if noise.any():
             (self.noise_,) = ax.plot(
-                places[noise], self.evidence[noise], "^", color=SECOND_COLOUR, markersize=5.5,
-                label="noise refitted", zorder=3,
-            )  # fmt: skip
+                places[noise],
+                self.evidence[noise],
+                "^",
+                color=SECOND_COLOUR,
+                markersize=5.5,
+                label="noise refitted",
+                zorder=3,
+            )
             ax.legend(loc="lower right", fontsize="small")
         self.stages_: list[Text] = self._draw_stages(ax)
         ax.set_ylabel("log evidence per row, in nats" if self.is_per_row else "log evidence, in nats")
@@ -157,12 +162,18 @@ class TraceDisplay(Display):
             return []
         return [
             ax.text(
-                0.5 * (part.start + part.stop + 1), 1.02, stages[part.start], ha="center", va="bottom",
-                transform=ax.get_xaxis_transform(), fontsize=9, color="0.3",
+                0.5 * (part.start + part.stop + 1),
+                1.02,
+                stages[part.start],
+                ha="center",
+                va="bottom",
+                transform=ax.get_xaxis_transform(),
+                fontsize=9,
+                color="0.3",
             )
             for part in _parts(stages)
             if part.stop - part.start > _CHARACTER * len(stages[part.start]) * len(stages)
-        ]  # fmt: skip
+        ]
 
 
 def _start_of(step: "Step") -> tuple[str, int] | None:
