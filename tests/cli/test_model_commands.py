@@ -331,6 +331,8 @@ def test_information_is_that_of_the_model(school, call):
     assert found["thresholds"] == model.thresholds_.tolist()
     assert list(found["relevance"].values()) == model.feature_relevance_.tolist()
     assert found["parameters"] == {"basis": "rbf", "effort": "fast"}
+    assert (found["size"], found["parts"]) == (model.n_relevance_, "basis functions")
+    assert found["total_weight"] == 120
     text = call("info", "grädes.isbor", cwd=school[0]).stdout
     assert text.startswith("ISBOR(basis='rbf', effort='fast'), 3 features\n")
 

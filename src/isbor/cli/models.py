@@ -132,10 +132,10 @@ def evaluate(
 def info(model: Model, as_json: Json = False) -> None:
     """Say what a model file holds."""
     with _users_errors():
-        from isbor.cli.modelling.describing import describe_model
+        from isbor.cli.modelling.describing import as_json_text, as_text, describe_model
 
         description = describe_model(model)
-        typer.echo(description.as_json() if as_json else str(description))
+        typer.echo(as_json_text(description) if as_json else as_text(description))
 
 
 def explain(
