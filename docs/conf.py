@@ -43,7 +43,7 @@ nitpick_ignore_regex = [("py:.*", r"(numpy|pandas|polars|scipy|sklearn|matplotli
 
 # --- Markdown -----------------------------------------------------------------------------------------------
 
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["dollarmath", "html_image"]
 myst_fence_as_directive = {"math"}  # which GitHub renders, too
 myst_heading_anchors = 4
 
