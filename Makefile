@@ -11,7 +11,7 @@ PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(1)/bin/pyt
 
 SPHINX = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build --fail-on-warning --keep-going --nitpicky --quiet
 
-.PHONY: demo test test-slow test-clusters test-oldest test-sdist lint bench tables docs docs-linkcheck clean
+.PHONY: demo test test-slow test-clusters test-oldest test-sdist lint bench tables docs docs-check docs-linkcheck clean
 
 demo: $(VENV)/plots.stamp
 	$(BIN)/isbor demo
@@ -66,6 +66,10 @@ tables: $(VENV)/dev.stamp
 # The site, build/docs/index.html: needs no network, neither to build nor to read. Links between its pages are checked.
 docs: $(VENV)/docs.stamp
 	$(SPHINX) docs $(BUILD)/docs
+
+# Every page in a browser (chromium) of a phone's width: equations that fail, lines that are cut off.
+docs-check: docs
+	$(BIN)/python docs/check_pages.py $(BUILD)/docs
 
 # Links to other sites.
 docs-linkcheck: $(VENV)/docs.stamp
