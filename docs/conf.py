@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import isbor
+from isbor.search.compilation import ensure_compiled
 
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 
@@ -112,5 +113,7 @@ def skip_what_is_inherited(app, what, name, obj, skip, options):
 
 def setup(app):
     """Connect what this file defines."""
+    # What is compiled once after an installation is compiled here, not within the first example.
+    app.connect("builder-inited", lambda _: ensure_compiled(), priority=1)
     app.connect("build-finished", copy_mathjax)
     app.connect("autodoc-skip-member", skip_what_is_inherited)
