@@ -1,8 +1,9 @@
 """Links between files of the repository become links between pages of the site.
 
 In the repository, pages link to README.md and CONTRIBUTING.md above them and to modules of the source. On
-the site, the former are pages beside the others, and the latter lead to what is shown of a module. Docstrings
-name pages by their files, docs/streams.md, which become links, too.
+the site, the former are pages beside the others, and the latter lead to what is shown of a module. Links to
+the script of an example lead to its page in the gallery. Docstrings name pages by their files,
+docs/streams.md, which become links, too.
 """
 
 import re
@@ -12,6 +13,7 @@ import isbor.estimators
 PAGES = {"README": "start", "CONTRIBUTING": "contributing", "CHANGELOG": "changelog"}
 ABOVE = re.compile(rf"\]\((\.\./)*\.\./({'|'.join(PAGES)})\.md")
 MODULE = re.compile(r"\]\((?:\.\./)+src/(isbor/[\w/]+)\.py\)")
+EXAMPLE = re.compile(r"\]\(((?:\.\./)*)examples/(?:(README)|(plot_\w+))\.(?:rst|py)\)")
 PAGE = re.compile(r"\bdocs/([\w/-]+)\.md\b")
 # A module of an estimator is shown by its class.
 ESTIMATORS = {
@@ -28,6 +30,7 @@ def rewrite_links(app, docname, source):
         return f"](#{ESTIMATORS.get(name, name)})"
 
     text = ABOVE.sub(lambda match: f"]({match[1] or ''}{PAGES[match[2]]}.md", source[0])
+    text = EXAMPLE.sub(lambda match: f"]({match[1]}gallery/{match[3] or 'index'}.rst)", text)
     source[0] = MODULE.sub(module, text)
 
 
