@@ -29,6 +29,7 @@ from isbor.metrics.arguments import spread_columns
 __all__ = [
     "Folds",
     "LabelledTable",
+    "given_order",
     "ordered_proba",
     "random_folds",
     "set_features",
@@ -57,7 +58,7 @@ class LabelledTable:
         sample_weight: ArrayLike | None,
     ) -> Self:
         """Read labels and weights; the rows are left to the classifier inside."""
-        labels = encode_labels(y, _classes_of(estimator) if classes is None else classes)
+        labels = encode_labels(y, given_order(estimator, classes))
         check_consistent_length(X, labels.codes)
         weight = None if sample_weight is None else check_sample_weight(sample_weight, len(labels.codes))
         return cls(indexable(X)[0], labels, weight)
@@ -99,6 +100,15 @@ class LabelledTable:
         classes = ordered_union(self.labels.classes, model.classes_)
         codes = rank_labels(self.labels.classes, classes)[self.labels.codes]
         return type(self)(self.X, OrderedLabels(classes, codes, self.labels.given_order), self.weight)
+
+
+def given_order(estimator: Any, classes: Any) -> Any:
+    """Return the classes that are given, else those that an estimator or one inside it has, else None."""
+    if classes is not None:
+        return classes
+    if isinstance(estimator, FrozenEstimator):  # it hides the parameters
+        return given_order(estimator.estimator, None)
+    return next((value for value in _class_parameters(estimator).values() if value is not None), None)
 
 
 def ordered_proba(model: Any, X: object, classes: LabelArray) -> FloatArray:
@@ -171,13 +181,6 @@ def _class_parameters(estimator: Any) -> dict[str, Any]:
     return {
         key: value for key, value in estimator.get_params().items() if key.rpartition("__")[2] == "classes"
     }
-
-
-def _classes_of(estimator: Any) -> Any:
-    """Return the order that an estimator or one inside it has; None without any."""
-    if isinstance(estimator, FrozenEstimator):  # it hides the parameters
-        return _classes_of(estimator.estimator)
-    return next((value for value in _class_parameters(estimator).values() if value is not None), None)
 
 
 def _weight_parameter(estimator: Any) -> str:
