@@ -163,15 +163,15 @@ class IntervalLabelClassifier(ClassifierMixin, BaseEstimator):
         check_parameters(self, self._allowed)
         table = _IntervalTable.read(self.estimator, X, y, self.classes, sample_weight)
         folds = self._folds(table)
-        share, self.n_iter_, change = table.first, 0, np.inf
-        while len(table.open) and self.n_iter_ < self.max_iter and change > self.tol:
-            before = share
-            share = table.next_shares(self.estimator, share, folds)
-            change = 0.5 * float(np.abs(share - before)[table.open].sum(axis=1).mean())
-            self.n_iter_ += 1
-        if len(table.open) and change > self.tol:
+        share = table.first
+        for self.n_iter_ in range(1, self.max_iter + 1):
+            before, share = share, table.next_shares(self.estimator, share, folds)
+            change = 0.5 * float(np.abs(share - before).sum()) / max(len(table.open), 1)
+            if change <= self.tol:
+                break
+        else:
             warn_user(
-                f"The weights of the intervals still changed by {change:.2g} on average after {self.n_iter_} "
+                f"The weights of intervals still moved by {change:.2g} on average after {self.max_iter} "
                 "rounds: raise max_iter, or tol if this is exact enough.",
                 ConvergenceWarning,
             )
@@ -183,7 +183,7 @@ class IntervalLabelClassifier(ClassifierMixin, BaseEstimator):
     def _folds(self, table: "_IntervalTable") -> Folds:
         """Return training rows and rows that get weights."""
         everything = np.arange(len(table.inside))
-        if self.cv is None:
+        if self.cv is None or not len(table.open):
             return [(everything, table.open)]
         random = check_random_state(self.random_state)
         if not isinstance(self.cv, Integral):
