@@ -41,8 +41,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     'ISBOR(effort="fast")': lambda: ISBOR(effort="fast", n_jobs=1, classes=CLASSES),
     "ISBOR()": lambda: ISBOR(n_jobs=1, classes=CLASSES),
     "GPOR()": lambda: GPOR(n_jobs=1, classes=CLASSES),
-    "random forest": lambda: RandomForestClassifier(200, min_samples_leaf=5, random_state=0),
-    "random forest of full depth": lambda: RandomForestClassifier(200, random_state=0),
+    "random forest": lambda: RandomForestClassifier(100, min_samples_leaf=5, random_state=0),
+    "random forest of full depth": lambda: RandomForestClassifier(100, random_state=0),
 }
 BOUND = "all labels"
 

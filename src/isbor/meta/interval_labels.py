@@ -39,6 +39,8 @@ from isbor.meta.table import (
 
 __all__ = ["IntervalLabelClassifier"]
 
+_FAINT = 0.05  # of the weight of intervals, in the first round
+
 
 class IntervalLabelClassifier(ClassifierMixin, BaseEstimator):
     r"""Labels of which only a range is known ("2 or 3", "at least 4"), for any classifier of ordered classes.
@@ -56,13 +58,16 @@ class IntervalLabelClassifier(ClassifierMixin, BaseEstimator):
         Folds of the probabilities that become weights: a row gets them from a classifier that was fitted
         without it. A number is that of random folds of the intervals; known labels are in all training parts.
         Rows that belong together must stay together: ``list(GroupKFold(5).split(X, y, groups))``. None: from
-        the classifier fitted to all rows, which takes one fit instead of `cv`. For a model of few parameters
-        this is the EM algorithm, and finds the maximum of the likelihood of the intervals. Trees and other
-        models that fit their training rows closely only confirm their first guess.
+        a classifier fitted to all rows, so that a round takes one fit instead of `cv`. For models of few
+        parameters this is the EM algorithm, which finds the maximum of the likelihood of the intervals. Trees
+        of full depth, and other models that fit every training row, then only confirm the first guess.
     max_iter : int, default=10
-        Largest number of times that the weights are computed. A warning is issued if it is reached.
-    tol : float, default=0.01
-        The fit ends if less than this share of the weight of an interval moves to other classes, on average.
+        Largest number of rounds, in which weights are computed. A warning is issued if it is reached.
+    tol : float, default=0.05
+        The rounds end if less than this share of the weight of an interval moves to other classes, on
+        average. Models that select something, or draw at random, move about 0.02 from then on. For the
+        maximum of the likelihood of a linear model to some digits, set 1e-6, with cv=None and a larger
+        `max_iter`.
     classes : sequence of labels, default=None
         All labels, lowest first. Needed for strings, unless the estimator has its own or the ends are ordered
         categoricals, and for classes that are no end of any interval. It is passed on to an estimator inside
@@ -79,7 +84,7 @@ class IntervalLabelClassifier(ClassifierMixin, BaseEstimator):
     label_distributions_ : ndarray of shape (n_samples, n_classes)
         Probabilities of the classes for each row of `fit`, given its features and its interval.
     n_iter_ : int
-        How often the weights were computed.
+        Number of rounds. The fits are `cv` times as many, and a last one to all rows.
     n_features_in_, feature_names_in_
         As in scikit-learn, if the classifier has them.
 
@@ -90,25 +95,32 @@ class IntervalLabelClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    It is assumed that which interval is reported depends on the label only through the interval having it:
-    a rater who says "at least 4" does so as often for 4 as for 5. This holds for scales that end early, and
-    for answers that were merged later, whatever the labels are. Rows of known labels alone would often be a
-    biased sample: if only high labels are uncertain, high labels are rare among them.
+    It is assumed that an interval is as likely to be reported for each label in it: who says "at least 4"
+    says it as often for 4 as for 5. This holds for scales that end early and for answers that were merged
+    later, whichever labels these were. It does not hold if "2 or 3" mostly means a 3. Rows of known labels
+    alone are often a biased sample: if only high labels are uncertain, they are rare among known ones.
 
     Intervals that have all classes, such as (None, None), say nothing and do not enter the fit.
 
-    The classifier takes a weighted row for an observed one. Probabilities are hardly affected, but bands
-    (`ISBOR.predict_proba_interval` of `estimator_`) and the log evidence are those of as many known labels:
-    bands are too narrow.
+    The classifier takes a weighted row for an observed one. Bands (`ISBOR.predict_proba_interval` of
+    `estimator_`) and the log evidence are those of as many known labels: bands are too narrow.
+
+    scikit-learn's tools cannot tell the kind of labels with missing ends: pass them a splitter, such as
+    ``cross_val_score(model, X, y, cv=KFold(5))``, instead of a number.
 
     `isbor.meta.self_consistency` has the mathematics.
 
+    References
+    ----------
+    B. W. Turnbull, "The Empirical Distribution Function with Arbitrarily Grouped, Censored and Truncated
+    Data", Journal of the Royal Statistical Society B, 1976.
+
     Examples
     --------
-    >>> from isbor.datasets import make_saddle
     >>> from isbor.estimators.linear import OrderedProbit
     >>> from isbor.meta import IntervalLabelClassifier
-    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [(1, 1), (1, 2), (1, 1), (2, 2), (2, None), (3, 3)]
+    >>> X = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]]
+    >>> y = [(1, 1), (1, 2), (1, 1), (2, 2), (2, None), (3, 3)]
     >>> model = IntervalLabelClassifier(OrderedProbit(), cv=None).fit(X, y)
     >>> bool(model.label_distributions_[1, 0] > 0.9)  # "1 or 2", between two rows of label 1
     True
@@ -132,7 +144,7 @@ class IntervalLabelClassifier(ClassifierMixin, BaseEstimator):
         *,
         cv: Any = 5,
         max_iter: int = 10,
-        tol: float = 0.01,
+        tol: float = 0.05,
         classes: Sequence[Any] | LabelArray | None = None,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
@@ -164,17 +176,19 @@ class IntervalLabelClassifier(ClassifierMixin, BaseEstimator):
         table = _IntervalTable.read(self.estimator, X, y, self.classes, sample_weight)
         folds = self._folds(table)
         share = table.first
-        for self.n_iter_ in range(1, self.max_iter + 1):
-            before, share = share, table.next_shares(self.estimator, share, folds)
+        for n_iter in range(1, self.max_iter + 1):
+            interval_weight = _FAINT if n_iter == 1 else 1.0
+            before, share = share, table.next_shares(self.estimator, share, folds, interval_weight)
             change = 0.5 * float(np.abs(share - before).sum()) / max(len(table.open), 1)
             if change <= self.tol:
                 break
         else:
             warn_user(
-                f"The weights of intervals still moved by {change:.2g} on average after {self.max_iter} "
-                "rounds: raise max_iter, or tol if this is exact enough.",
+                f"The weights of intervals still moved by {change:.2g} on average in round {n_iter}: raise "
+                "max_iter, or tol if this is exact enough.",
                 ConvergenceWarning,
             )
+        self.n_iter_ = n_iter
         self.estimator_ = table.fit(self.estimator, share)
         self.classes_, self.label_distributions_ = table.classes, share
         set_features(self, self.estimator_)
@@ -259,10 +273,15 @@ class _IntervalTable:
     X: Any
     classes: LabelArray  # (r,)
     inside: BoolArray  # (n, r) whether a row may have a class
-    open: IntArray  # row numbers of intervals of several classes
+    is_open: BoolArray  # (n,) whether it may have several
     first: FloatArray  # (n, r) P(k | interval) from the class frequencies alone
     row: IntArray  # (m,) row number of each copy
     copies: LabelledTable  # with the user's weights, if any; without rows that may have all classes
+
+    @property
+    def open(self) -> IntArray:
+        """Row numbers of intervals of several classes."""
+        return np.flatnonzero(self.is_open)
 
     @classmethod
     def read(
@@ -281,8 +300,8 @@ class _IntervalTable:
         informative = ~(is_open & inside.all(axis=1))
         if not informative.any():
             raise ValueError(
-                f"All {len(intervals)} intervals in y have all of the classes {intervals.classes.tolist()}, and "
-                "say nothing. Check the two columns, or name all classes in classes=."
+                f"All {len(intervals)} intervals in y have all of the classes {intervals.classes.tolist()} "
+                "and say nothing. Check the two columns, or name all classes in classes=."
             )
         weight = check_sample_weight(sample_weight, len(intervals))
         frequency = class_frequencies(inside, np.where(informative, weight, 0.0))
@@ -293,26 +312,31 @@ class _IntervalTable:
             OrderedLabels(intervals.classes, code, intervals.given_order),
             None if sample_weight is None and not is_open.any() else weight[row],
         )
-        return cls(table, intervals.classes, inside, np.flatnonzero(is_open), first, row, copies)
+        return cls(table, intervals.classes, inside, is_open, first, row, copies)
 
-    def next_shares(self, estimator: Any, share: FloatArray, folds: Folds) -> FloatArray:
+    def next_shares(
+        self, estimator: Any, share: FloatArray, folds: Folds, interval_weight: float
+    ) -> FloatArray:
         """Return P(k | features, interval), by classifiers fitted to the training rows of the folds."""
         proba = np.zeros(share.shape)
         for training, held_out in folds:
             if len(held_out):
-                model = self.fit(estimator, share, training)
+                model = self.fit(estimator, share, training, interval_weight)
                 proba[held_out] = ordered_proba(model, take_rows(self.X, held_out), self.classes)
         following = share.copy()
         following[self.open] = within(proba, self.inside, self.first)[self.open]
         return following
 
-    def fit(self, estimator: Any, share: FloatArray, rows: IntArray | None = None) -> Any:
+    def fit(
+        self,
+        estimator: Any,
+        share: FloatArray,
+        rows: IntArray | None = None,
+        interval_weight: float = 1.0,
+    ) -> Any:
         """Return a clone of the estimator, fitted to the copies of all or some rows with these shares."""
-        of_copy = share[self.row, self.copies.labels.codes]
-        chosen = np.ones(len(share), dtype=bool)
-        if rows is not None:
-            chosen[:] = False
-            chosen[rows] = True
+        of_row = np.ones(len(share)) if rows is None else np.bincount(rows, minlength=len(share)) > 0.0
+        of_row = np.where(self.is_open, interval_weight, 1.0) * of_row
+        of_copy = of_row[self.row] * share[self.row, self.copies.labels.codes]
         weight = None if self.copies.weight is None else self.copies.weight * of_copy
-        used = np.flatnonzero(chosen[self.row] & (of_copy > 0.0))
-        return replace(self.copies, weight=weight).fit(estimator, used)
+        return replace(self.copies, weight=weight).fit(estimator, np.flatnonzero(of_copy))
