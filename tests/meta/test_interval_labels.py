@@ -25,7 +25,7 @@ from isbor.meta import IntervalLabelClassifier
 from isbor.meta.self_consistency import class_frequencies, within
 
 GRADES = ["poor", "fair", "good", "great", "superb"]  # not in alphabetical order
-TOLERANT = {"tol": 1e-9, "max_iter": 1000}
+TOLERANT = {"tol": 1e-8, "max_iter": 1000}
 
 
 def coarsened(seed=0, n=300, r=5):
@@ -83,7 +83,8 @@ def test_the_fixed_point_of_an_ordered_probit_maximises_the_likelihood_of_interv
     assert_allclose(found[found > 0], expected[found > 0], atol=1e-4)
     assert_allclose(in_intervals(found, pairs), 1)
     # Lapses of 1/302 in predicted probabilities move it by less than 1 %.
-    lapsing = IntervalLabelClassifier(OrderedProbit(n_jobs=1), cv=None, **TOLERANT).fit(X, pairs, weight)
+    lapsing = IntervalLabelClassifier(OrderedProbit(n_jobs=1), cv=None, tol=1e-4, max_iter=50)
+    lapsing.fit(X, pairs, weight)
     assert_allclose(parameters(lapsing), direct.x, rtol=0.01)
 
 
@@ -162,7 +163,9 @@ def test_held_out_weights_of_a_model_of_few_parameters_are_those_of_em():
     X, _, pairs = coarsened(3)
     one = IntervalLabelClassifier(OrderedProbit(n_jobs=1), cv=None, tol=1e-3).fit(X, pairs)
     other = IntervalLabelClassifier(OrderedProbit(n_jobs=1), tol=1e-3).fit(X, pairs)
-    assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=0.01)
+    difference = np.abs(one.predict_proba(X) - other.predict_proba(X))
+    assert difference.mean() < 0.005
+    assert difference.max() < 0.02
 
 
 def test_groups_stay_together():
