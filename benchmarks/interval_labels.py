@@ -177,7 +177,7 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=[200, 1000], help="training rows")
     parser.add_argument("--shares", nargs="+", type=float, default=[0.3, 0.6], help="of coarsened labels")
     parser.add_argument("--truths", nargs="+", choices=TRUTHS, default=list(TRUTHS))
-    parser.add_argument("--splits", type=int, default=3, help="tables of each truth")
+    parser.add_argument("--splits", type=int, default=2, help="tables of each truth")
     parser.add_argument("--seed", type=int, default=0, help="of the first table")
     parser.add_argument("--bands", action="store_true", help="coverage of bands as well")
     options = parser.parse_args()
