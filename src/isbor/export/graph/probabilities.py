@@ -25,10 +25,9 @@ def drift_share(drift: Described | None, columns: Columns) -> Tensor | None:
         return None
     # Halves, because the width of the range may be beyond the largest number.
     half = columns.take(drift["columns"]) * 0.5
-    low, high = 0.5 * np.array([drift["low"], drift["high"]])[:, None]
-    width: FloatArray = np.maximum(high - low, np.finfo(float).tiny)
-    outside = (low - half).at_least(half - high) / width
-    excess = outside.row_max().within(0.0, _FARTHEST)
+    low, high = 0.5 * np.array([drift["low"]]), 0.5 * np.array([drift["high"]])
+    outside: Tensor = (low - half).at_least(half - high)
+    excess = (outside / np.maximum(high - low, np.finfo(float).tiny)).row_max().within(0.0, _FARTHEST)
     return 1.0 - (excess * excess * -0.125).exp()
 
 
