@@ -25,9 +25,10 @@ def as_bytes(graph: Graph, described: Described) -> bytes:
         [_port(onnx, port) for port in graph.outputs],
         [from_array(value, name) for name, value in graph.constants.items()],
     )
+    used = {node.domain for node in graph.nodes}  # only these: it makes merging with other graphs easier
     model = helper.make_model(
         written,
-        opset_imports=[helper.make_opsetid(*opset) for opset in OPSETS.items()],
+        opset_imports=[helper.make_opsetid(*opset) for opset in OPSETS.items() if opset[0] in used],
         ir_version=_FORMAT,
         producer_name="isbor",
         producer_version=__version__,
