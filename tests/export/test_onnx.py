@@ -126,19 +126,19 @@ def test_categories_of_all_types(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
-            "Sub_3": rng.choice(["<", "", "ß\u2028"], 90),  # also like a name of a node
+            "constant_0": rng.choice(["<", "", "ß\u2028"], 90),  # which a constant would be called
             "code": pd.Categorical(rng.choice([3, 1, 10], 90)),
             "tenth": pd.Categorical(rng.choice([0.1, 0.7, np.nan], 90)),
             "flag": rng.random(90) < 0.5,
         }
     )
-    y = (frame["code"] == 10).astype(int) + frame["flag"] + (frame["Sub_3"] == "<")
+    y = (frame["code"] == 10).astype(int) + frame["flag"] + (frame["constant_0"] == "<")
     model = SVOR().fit(frame, y)
     new = frame.head(12).copy()
     new["code"] = new["code"].astype(float)
     new.loc[0, "code"] = 4.0
     new.loc[1, "code"] = np.nan
-    new.loc[2, "Sub_3"] = "unseen"
+    new.loc[2, "constant_0"] = "unseen"
     assert_the_same(model, new, tmp_path)
 
 
@@ -156,10 +156,9 @@ def test_labels_have_their_types(labels, tmp_path):
 @pytest.mark.parametrize("missing", ["auto", "indicator", "error"])
 def test_missing_cells_and_infinite_numbers_are_refused_where_python_refuses_them(missing, tmp_path):
     X, y = noisy_rows(60, seed=2)
-    X = np.array([[0.0, 0.5], [np.nan, 0.5], [0.0, np.inf], [-np.inf, 1.0]])
-    for given in (noisy_rows(60, seed=2)[0], pd.DataFrame(noisy_rows(60, seed=2)[0], columns=["a", "b"])):
-        model = KDLOR(missing=missing).fit(given, y)
-        rows = X if isinstance(given, np.ndarray) else pd.DataFrame(X, columns=["a", "b"])
+    odd = np.array([[0.0, 0.5], [np.nan, 0.5], [0.0, np.inf], [-np.inf, 1.0]])
+    for make in (np.asarray, lambda cells: pd.DataFrame(cells, columns=["a", "b"])):
+        model, rows = KDLOR(missing=missing).fit(make(X), y), make(odd)
         session = exported(model, tmp_path, dtype="float64")
         _, probabilities = session.run(None, inputs_of(session, rows, "float64"))
         for row, found in enumerate(probabilities):
