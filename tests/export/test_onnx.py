@@ -2,6 +2,8 @@
 
 import json
 import sys
+from copy import copy
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -15,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from isbor import GPOR, ISBOR, ISVOR, KDLOR, SVOR, __version__
+from isbor.data.ranges import Ranges
 from isbor.export import to_onnx
 from isbor.export.graph.files import as_bytes
 from isbor.export.graph.normal import normal_cdf
@@ -119,6 +122,19 @@ def test_a_score_that_is_constant(tmp_path):
     assert_the_same(ISBOR(basis="rbf").fit(X, np.arange(30) % 2), X[:2] + 1.0, tmp_path)
 
 
+def test_digits_in_the_tails(fitted, tmp_path):
+    """Without lapses, probabilities are tiny, and exact nevertheless."""
+    model = copy(fitted("mixed"))
+    model._model = replace(model._model, lapse=0.0)
+    model._ranges = Ranges(np.empty(0, np.intp), np.empty(0), np.empty(0))
+    session = exported(model, tmp_path, dtype="float64")
+    rows = shop(300, seed=102)[0]
+    (found,) = session.run(["probabilities"], inputs_of(session, rows, "float64"))
+    expected = model.predict_proba(rows)
+    assert (expected < 1e-12).any(axis=0)[[0, -1]].all()
+    assert_allclose(found, expected, rtol=1e-9)
+
+
 # --- Inputs ------------------------------------------------------------------------------------------------
 
 
@@ -126,20 +142,23 @@ def test_categories_of_all_types(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
-            "constant_0": rng.choice(["<", "", "ß\u2028"], 90),  # which a constant would be called
+            "</script>": rng.choice(["<", "", "ß\u2028"], 90),
             "code": pd.Categorical(rng.choice([3, 1, 10], 90)),
             "tenth": pd.Categorical(rng.choice([0.1, 0.7, np.nan], 90)),
             "flag": rng.random(90) < 0.5,
         }
     )
-    y = (frame["code"] == 10).astype(int) + frame["flag"] + (frame["constant_0"] == "<")
+    y = (frame["code"] == 10).astype(int) + frame["flag"] + (frame["</script>"] == "<")
     model = SVOR().fit(frame, y)
     new = frame.head(12).copy()
     new["code"] = new["code"].astype(float)
     new.loc[0, "code"] = 4.0
     new.loc[1, "code"] = np.nan
-    new.loc[2, "constant_0"] = "unseen"
+    new.loc[2, "</script>"] = "unseen"
     assert_the_same(model, new, tmp_path)
+    new["code"] = np.inf  # which Python refuses
+    session = exported(model, tmp_path)
+    assert np.isnan(session.run(["probabilities"], inputs_of(session, new))[0]).all()
 
 
 @pytest.mark.parametrize("labels", [[False, True, True], [-3, 5, 2**40], [0.5, 1.0, 2.5], ["b", "a", "ü"]])
@@ -220,6 +239,16 @@ def test_a_pipeline_is_the_graphs_of_its_steps(tmp_path):
     label, probabilities = opened(whole.SerializeToString()).run(None, {"rows": X})
     assert label.tolist() == pipeline.predict(X).tolist()
     assert_allclose(probabilities, pipeline.predict_proba(X), rtol=0, atol=1e-10)
+
+
+def test_names_and_equal_parts_of_graphs():
+    """Names of inputs are left alone; equal constants and nodes are stored once, those of other types not."""
+    graph = Graph()
+    x = graph.input(Port("constant_0", np.dtype(np.float64), 1, ""))
+    assert graph.constant(0.0).name not in (x.name, graph.constant(np.array(0)).name)
+    assert graph.constant(0.0) == graph.constant(np.zeros(()))
+    assert (x + 1.0) * x == (x + 1.0) * x != x * (x + 1.0)
+    assert [node.operator for node in graph.nodes] == ["Add", "Mul", "Mul"]
 
 
 # --- Numbers -----------------------------------------------------------------------------------------------

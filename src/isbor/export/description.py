@@ -105,8 +105,8 @@ def _label(label: object) -> object:
     """Return a class or a category as JSON has it, others as text."""
     if isinstance(label, int) and not isinstance(label, bool) and abs(label) > _LARGEST_WHOLE:
         raise ValueError(
-            f"The label or category {label} cannot be exported: many readers have double precision numbers only, "
-            "which round integers beyond 2^53. Convert the column to strings."
+            f"The label or category {label} cannot be exported: integers beyond 2^53 are rounded by many "
+            "readers, which have double precision numbers only. Convert the column to strings."
         )
     return label if isinstance(label, str | bool | int | float) else str(label)
 

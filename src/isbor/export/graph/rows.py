@@ -58,10 +58,8 @@ def read_columns(graph: Graph, described: Described, dtype: np.dtype[Any], is_ma
     cells = [graph.input(_port(feature, dtype)) for feature in features]
     numeric = [cell for cell, feature in zip(cells, features, strict=True) if feature["type"] == "number"]
     parts = [_of_numbers(concatenated(numeric).as_type(np.float64), described)] if numeric else []
-    for j, feature in enumerate(features):
-        if feature["type"] == "category":
-            known, absent = _matches(cells[j], feature, dtype)
-            parts.append(_of_category(known, absent, j, described))
+    categorical = [j for j, feature in enumerate(features) if feature["type"] == "category"]
+    parts += [_of_category(cells[j], j, described, dtype) for j in categorical]
     return Columns.joined(parts)
 
 
@@ -138,10 +136,12 @@ def _matches(cell: Tensor, feature: Described, dtype: np.dtype[Any]) -> tuple[Te
     return place.equals(np.arange(len(categories))[None]), place.equals(np.array(_PLACE_OF_MISSING))
 
 
-def _of_category(matches: Tensor, absent: Tensor, feature: int, described: Described) -> Columns:
-    """Return the columns of a feature, given which category its cell is and whether it is missing."""
-    own = [(i, column) for i, column in enumerate(described["columns"]) if column["feature"] == feature]
-    categories = described["features"][feature]["categories"]
+def _of_category(cell: Tensor, number: int, described: Described, dtype: np.dtype[Any]) -> Columns:
+    """Return the columns of the categorical feature with this number, given its cells."""
+    own = [(i, column) for i, column in enumerate(described["columns"]) if column["feature"] == number]
+    feature = described["features"][number]
+    categories = feature["categories"]
+    matches, absent = _matches(cell, feature, dtype)
     one_hot = matches.as_type(np.float64)
     known = one_hot.row_sum()
     made = [one_hot] if categories else []
@@ -152,12 +152,11 @@ def _of_category(matches: Tensor, absent: Tensor, feature: int, described: Descr
         elif column["is"] == "missing":
             made.append(absent.as_type(np.float64))
         else:  # "unseen"
-            counted = known
-            if described["features"][feature]["had_missing"]:
-                counted = known + absent.as_type(np.float64)
+            counted = known + absent.as_type(np.float64) if feature["had_missing"] else known
             made.append(1.0 - counted)
-    refused = absent if described["refuses_missing"] else None
-    return Columns(concatenated(made), [i for i, _ in own], refused)
+    refused = [absent] if described["refuses_missing"] else []
+    refused += [] if _is_text(feature) else [cell.is_infinite()]
+    return Columns(concatenated(made), [i for i, _ in own], reduce(or_, refused) if refused else None)
 
 
 # --- From columns to inputs --------------------------------------------------------------------------------

@@ -50,10 +50,8 @@ class Graph:
     outputs: list[Port] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     constants: dict[str, Array] = field(default_factory=dict)
-    _taken: set[str] = field(default_factory=set)  # names
-    _made: dict[object, str] = field(
-        default_factory=dict
-    )  # names of constants and nodes, by all that they are
+    _taken: set[str] = field(default_factory=set)
+    _made: dict[object, str] = field(default_factory=dict)  # names of constants and nodes, by their content
 
     def input(self, port: Port) -> "Tensor":
         """Add an input. Inputs come before all else, so that their names are free."""
