@@ -68,8 +68,7 @@ def score_of_model(
     score, scale, thresholds = model["score"], model["scale"], np.array([model["thresholds"]])
     n_functions = len(score["functions"] if score["kind"] == "functions" else score["rows"])
     if not n_functions:  # the score is constant
-        constant = np.full((1, 1), temperature * scale)
-        return Score(zero + model["shift"], zero + constant, thresholds)
+        return Score(zero + model["shift"], zero + temperature * scale, thresholds)
     functions = _values(score, x, used)
     weights = (
         [one["weight"] for one in score["functions"]] if score["kind"] == "functions" else score["weights"]
