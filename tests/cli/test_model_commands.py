@@ -3,9 +3,11 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import onnxruntime
@@ -243,7 +245,47 @@ def test_a_full_disk_is_one_sentence(school):
         )
         _, err = process.communicate(timeout=300)
     assert process.returncode == 2
-    assert err == b"isbor: [Errno 28] No space left on device\n"
+    assert err.startswith(b"isbor: No space is left on the disk") and err.count(b"\n") == 1
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Return a folder on a disk of 256 kB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("only an administrator of Linux can mount a small disk")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_disk_that_fills_up_keeps_what_was_there(school, tmp_path, small_disk, call):
+    directory, _ = school
+    write(tmp_path / "long.csv", rows_of_a_school(10_000))
+    (small_disk / "out.csv").write_text("precious")
+    for output in ("out.csv", "out.parquet"):
+        arguments = ["predict", str(directory / "grädes.isbor"), "long.csv", "--keep", "--proba", "-o"]
+        result = call(*arguments, str(small_disk / output), cwd=tmp_path)
+        assert_user_error(result, "No space is left on the disk")
+    assert [(path.name, path.read_text()) for path in small_disk.iterdir()] == [("out.csv", "precious")]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send")
+def test_an_interrupted_prediction_keeps_what_was_there(school, tmp_path):
+    directory, _ = school
+    write(tmp_path / "long.csv", rows_of_a_school(1000) * 400)
+    (tmp_path / "out.csv").write_text("precious")
+    arguments = ["predict", str(directory / "grädes.isbor"), "long.csv", "--interval", "0.9", "-o", "out.csv"]
+    process = start(*arguments, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    while not any(path.name.startswith("unfinished-") for path in tmp_path.iterdir()):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=300)
+    assert (process.returncode, err) == (130, "isbor: Interrupted.\n")
+    assert {path.name for path in tmp_path.iterdir()} == {"long.csv", "out.csv"}
+    assert (tmp_path / "out.csv").read_text() == "precious"
 
 
 def test_a_file_that_is_no_model_is_refused(school, call):
@@ -290,6 +332,8 @@ def test_information_is_that_of_the_model(school, call):
     assert found["thresholds"] == model.thresholds_.tolist()
     assert list(found["relevance"].values()) == model.feature_relevance_.tolist()
     assert found["parameters"] == {"basis": "rbf", "effort": "fast"}
+    assert (found["size"], found["parts"]) == (model.n_relevance_, "basis functions")
+    assert found["total_weight"] == 120
     text = call("info", "grädes.isbor", cwd=school[0]).stdout
     assert text.startswith("ISBOR(basis='rbf', effort='fast'), 3 features\n")
 

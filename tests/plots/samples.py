@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from isbor._core.trace import Step
 from isbor.inspection.effects import Curve, Effects
 from isbor.inspection.explanation import Explanation
 from isbor.plots import LatentDisplay
@@ -63,3 +64,8 @@ def some_effects(classes, *values):
         thresholds=np.linspace(-0.5, 0.5, r - 1),
         coverage=0.9,
     )
+
+
+def a_step(kind, log_evidence, *, n_active=3, n_rows=100, stage="fit", run=1):
+    """One step of a fit."""
+    return Step(kind, 0, 0.0, log_evidence, n_active, float(n_active), 2.0, 1, n_rows, stage, run)

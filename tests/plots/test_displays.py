@@ -11,12 +11,16 @@ from sklearn.linear_model import LinearRegression
 from isbor import ISBOR
 from isbor.plots import (
     CalibrationDisplay,
+    DiscriminationDisplay,
     EffectsDisplay,
     ExplanationDisplay,
     LatentDisplay,
+    OrdinalConfusionDisplay,
+    PredictionSetDisplay,
     RelevanceDisplay,
+    TraceDisplay,
 )
-from tests.plots.samples import an_explanation, of_bands, some_effects
+from tests.plots.samples import a_step, an_explanation, of_bands, some_effects
 
 LONG = ["$5 to $10 a day, all meals included", "more", "a good deal more than anybody has asked for, or $99"]
 
@@ -32,6 +36,32 @@ def calibration():
     rng = np.random.default_rng(0)
     y, proba = rng.integers(0, 3, 60), rng.dirichlet(np.ones(3), 60)
     return CalibrationDisplay.from_predictions(np.array(LONG)[y], proba, LONG)
+
+
+def confusion():
+    labels = np.array(LONG)[np.random.default_rng(0).integers(0, 3, (2, 60))]
+    return OrdinalConfusionDisplay.from_predictions(*labels, LONG)
+
+
+def discrimination():
+    rng = np.random.default_rng(0)
+    y, proba = rng.integers(0, 3, 60), rng.dirichlet(np.ones(3), 60)
+    return DiscriminationDisplay.from_predictions(np.array(LONG)[y], proba, LONG)
+
+
+def prediction_sets():
+    rng = np.random.default_rng(0)
+    y, sets = rng.integers(0, 3, 60), rng.random((60, 3)) < 0.7
+    return PredictionSetDisplay.from_predictions(np.array(LONG)[y], sets, LONG, coverage=0.8)
+
+
+def trace():
+    steps = [
+        a_step("mode", -9.0, stage="selection"),
+        a_step("noise", -1e6, run=2),
+        a_step("mode", -7.0, run=2),
+    ]
+    return TraceDisplay(steps=steps)
 
 
 def relevance():
@@ -54,7 +84,19 @@ def effects_of_two():
     return EffectsDisplay(effects=some_effects(LONG, (1.0, 2.0, 4.0), (0.0, 1.0, 2.0)))
 
 
-MAKERS = [latent, calibration, relevance, explanation, expected, probabilities, effects_of_two]
+MAKERS = [
+    latent,
+    calibration,
+    confusion,
+    discrimination,
+    prediction_sets,
+    trace,
+    relevance,
+    explanation,
+    expected,
+    probabilities,
+    effects_of_two,
+]
 displays = pytest.mark.parametrize("make", MAKERS)
 
 
@@ -85,6 +127,10 @@ def test_given_axes_are_used_and_no_other_figure_is_made(make):
     ("draw", "what"),
     [
         (lambda model, X, y: CalibrationDisplay.from_estimator(model, X, y), "predict_proba; a fitted class"),
+        (lambda model, X, y: DiscriminationDisplay.from_estimator(model, X, y), "predict_proba; a fitted cl"),
+        (lambda model, X, y: OrdinalConfusionDisplay.from_estimator(model, X, y), "classes_; a fitted class"),
+        (lambda model, X, y: PredictionSetDisplay.from_estimator(model, X, y), "predict_set; a fitted Predi"),
+        (lambda model, X, y: TraceDisplay.from_estimator(model), "trace_; a fitted ISBOR or SBOR"),
         (lambda model, X, y: LatentDisplay.from_estimator(model, X), "latent score; a fitted estimator"),
         (lambda model, X, y: ExplanationDisplay.from_estimator(model, X), "method explain; a fitted estim"),
         (lambda model, X, y: EffectsDisplay.from_estimator(model, 0), "method effects; a fitted estimator"),

@@ -67,6 +67,18 @@ def test_probabilities_integrate_over_the_score():
         assert_allclose(p[k], quad(density, -15, 15)[0], rtol=1e-7)
 
 
+@pytest.mark.parametrize("varying", [False, True])
+def test_probabilities_keep_their_digits_in_both_tails(varying):
+    """Each is the difference of two tails on one side of the mean, from scipy; 300 rows are two chunks."""
+    mean, scale = np.linspace(-36.0, 37.0, 300), np.geomspace(0.9, 1.1, 300)
+    offsets = 0.1 * np.sin(np.arange(900.0)).reshape(300, 3) if varying else None
+    latent = replace(score(mean, 0.5 * scale**2, 0.5 * scale**2), offsets=offsets)
+    z = latent.standardised_edges(B)
+    mirrored = z[:, :-1] > 0.0
+    low, high = np.where(mirrored, -z[:, 1:], z[:, :-1]), np.where(mirrored, -z[:, :-1], z[:, 1:])
+    assert_allclose(class_probabilities(latent, B), ndtr(high) - ndtr(low), rtol=3e-13, atol=1e-300)
+
+
 def test_logarithms_agree_and_reach_into_the_tails():
     p = class_probabilities(SCORE, B)
     assert_allclose(np.exp(log_class_probabilities(SCORE, B)), p, rtol=1e-9, atol=1e-14)

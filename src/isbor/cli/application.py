@@ -13,7 +13,7 @@ import typer
 
 from isbor import __version__
 from isbor.cli.demo import demo
-from isbor.cli.exits import CLOSED_PIPE, INTERRUPTED, ClosedPipeError, fail
+from isbor.cli.exits import CLOSED_PIPE, INTERRUPTED, ClosedPipeError, fail, in_words
 from isbor.cli.models import evaluate, explain, export, fit, info, predict
 from isbor.cli.studies import compare, reproduce
 
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         code = CLOSED_PIPE
     except OSError as error:
         _give_up_output()
-        fail(str(error))
+        fail(in_words(error))
     if code == INTERRUPTED:
         fail("Interrupted.", INTERRUPTED)
     sys.exit(code)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from isbor.cli.exits import fail
+from isbor.cli.exits import fail, in_words
 
 __all__ = ["demo"]
 
@@ -27,7 +27,7 @@ def demo(
     try:
         check_request(train, test, seed=seed, output=picture)
     except (OSError, ValueError) as error:
-        fail(str(error))
+        fail(in_words(error))
     try:
         run_demo(train, test, seed=seed, output=picture, console=Console())
     except MemoryError:

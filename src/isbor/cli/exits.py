@@ -1,11 +1,12 @@
 """How a command ends: exit codes, and one sentence on standard error."""
 
+import errno
 import sys
 from typing import NoReturn
 
 import typer
 
-__all__ = ["CLOSED_PIPE", "INTERRUPTED", "USER_ERROR", "ClosedPipeError", "fail"]
+__all__ = ["CLOSED_PIPE", "INTERRUPTED", "USER_ERROR", "ClosedPipeError", "fail", "in_words"]
 
 USER_ERROR = 2
 INTERRUPTED = 130
@@ -17,6 +18,17 @@ class ClosedPipeError(Exception):
 
     Not an OSError, which Typer would turn into another exit code.
     """
+
+
+def in_words(error: BaseException) -> str:
+    """Return what an error says as one line; of an error of the operating system, without its number."""
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return (
+            "No space is left on the disk: the output was not written. Free some, or write to another disk."
+        )
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.strerror}: {str(error.filename)!r}."
+    return " ".join(str(error).split())
 
 
 def fail(message: str, code: int = USER_ERROR) -> NoReturn:

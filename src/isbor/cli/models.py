@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from isbor.cli.exits import fail
+from isbor.cli.exits import fail, in_words
 from isbor.cli.options import names
 
 __all__ = ["evaluate", "explain", "export", "fit", "info", "predict"]
@@ -132,10 +132,10 @@ def evaluate(
 def info(model: Model, as_json: Json = False) -> None:
     """Say what a model file holds."""
     with _users_errors():
-        from isbor.cli.modelling.describing import describe_model
+        from isbor.cli.modelling.describing import as_json_text, as_text, describe_model
 
         description = describe_model(model)
-        typer.echo(description.as_json() if as_json else str(description))
+        typer.echo(as_json_text(description) if as_json else as_text(description))
 
 
 def explain(
@@ -203,7 +203,7 @@ def _users_errors() -> Iterator[None]:
 
         raise ClosedPipeError from None
     except (OSError, ValueError, ImportError, MemoryError) as error:
-        message = " ".join(str(error).split()) or "Not enough memory for this table."
+        message = in_words(error) or "Not enough memory for this table."
         if "UTF8" in message:
             message += " Name the encoding of the file, such as --encoding cp1252."
         fail(message)

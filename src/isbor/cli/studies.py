@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from isbor.cli.exits import INTERRUPTED, fail
+from isbor.cli.exits import INTERRUPTED, fail, in_words
 from isbor.cli.options import names
 
 __all__ = ["compare", "reproduce"]
@@ -110,10 +110,10 @@ def _run(make_request: Callable[[ModuleType], Any], jobs: int | None, retry: boo
 
         request = make_request(commands)
     except (OSError, ValueError, ImportError) as error:
-        fail(str(error))
+        fail(in_words(error))
     try:
         commands.carry_out(request, n_jobs=jobs, retry=retry, console=Console())
     except commands.UnusableStoreError as error:
-        fail(str(error))
+        fail(in_words(error))
     except KeyboardInterrupt:
         fail(commands.how_to_continue(request), INTERRUPTED)

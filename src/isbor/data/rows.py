@@ -149,18 +149,22 @@ def canonical_rows(
     feature : (d,) the feature of each column; None if each is one
     group : (d,) columns with the same number ≥ 0 belong to one categorical feature; -1 for others
     """
+    # Rows are copied only where there are others than these: a copy may take gigabytes.
     source, merged = _merged_rows(X, y, weight, seed)
     first = np.argsort(source)
     source, merged = source[first], merged[first]
-    given, y = X[source], y[source]
-    X = on_grid(given)
+    given = X if len(source) == len(X) else X[source]
+    X, y = on_grid(given), y[source]
     # Rows that differ by rounding are equal now.
-    distinct, merged = _merged_rows(X, y, merged, seed)
-    given, X, y, source = given[distinct], X[distinct], y[distinct], source[distinct]
+    distinct, total = _merged_rows(X, y, merged, seed)
+    if len(distinct) < len(given):
+        given, X, y, source = given[distinct], X[distinct], y[distinct], source[distinct]
+        distinct = np.arange(len(given))
     columns = column_order(given, y, np.arange(X.shape[1]) if feature is None else feature)
-    order = np.argsort(grid_keys(given, y, seed, columns), kind="stable")
-    order = order[_interleave(y[order])]
-    X, y, source, merged = X[order], y[order], source[order], merged[order]
+    by_key = np.argsort(grid_keys(given, y, seed, columns)[distinct], kind="stable")
+    by_key = by_key[_interleave(y[distinct[by_key]])]
+    order, merged = distinct[by_key], total[by_key]
+    X, y, source = X[order], y[order], source[order]
     scaling = _standardise(X, merged, columns, group)
     return TrainingRows(X, y, merged, source), scaling
 

@@ -4,6 +4,7 @@ from os import PathLike
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
@@ -86,7 +87,10 @@ def read_training(
             rows, scaling = canonical_rows(
                 matrix, ranks, weight, seed=seed, feature=encoding.feature, group=encoding.scale_group
             )
-        training = TrainingSet(encoding, labels.classes, observed, matrix, weight, rows, scaling, seed)
+        # Of a sparse matrix, all rows with their zeros are not held on to: they are read again as needed.
+        sparse = NumberTable.of(X) if samples and issparse(X) else None
+        all_rows = matrix if sparse is None else EncodedTable(encoding, owner, sparse)
+        training = TrainingSet(encoding, labels.classes, observed, all_rows, weight, rows, scaling, seed)
     checkpoint.begin(encoding, training.rows, training.level_weight)
     return training
 

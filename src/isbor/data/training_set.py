@@ -6,7 +6,7 @@ import numpy as np
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.all_rows import AllRows
-from isbor.data.encoding import TableEncoding
+from isbor.data.encoding import EncodedTable, TableEncoding
 from isbor.data.rows import Scaling, TrainingRows
 from isbor.data.weights import weight_sums
 
@@ -23,7 +23,7 @@ class TrainingSet:
     encoding: TableEncoding
     classes: LabelArray  # all classes, lowest first
     observed: IntArray  # (r,) positions in `classes` of the classes with rows: the levels
-    X: FloatArray  # (n, d) all rows, encoded, not scaled
+    X: FloatArray | EncodedTable  # (n, d) all rows, encoded, not scaled
     weight: FloatArray  # (n,) their weights
     rows: TrainingRows  # distinct and scaled; labels number the observed classes only
     scaling: Scaling

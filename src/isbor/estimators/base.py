@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from isbor._core.checkpoints import Checkpoint
-from isbor._core.parallel import Workers, row_blocks
+from isbor._core.parallel import Workers
+from isbor._core.tables import columns_like
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.blocks import Source
 from isbor.data.cells import Missing
@@ -23,6 +24,8 @@ from isbor.data.summary import TableSummary
 from isbor.data.training import read_training
 from isbor.data.training_set import TrainingSet
 from isbor.data.weights import ClassWeight
+from isbor.estimators.blocks import A, map_latent
+from isbor.estimators.notebook import ShownInNotebooks
 from isbor.estimators.parameters import DICT, NONE, RANDOM_STATE, Allowed, check_parameters, choice, integer
 from isbor.estimators.restoring import file_content
 from isbor.files.checks import ascend, need
@@ -31,15 +34,7 @@ from isbor.model.latent import Latent, LatentModel
 from isbor.prediction.decisions import Loss, decide, margins
 from isbor.prediction.probabilities import class_probabilities, log_class_probabilities
 
-__all__ = [
-    "SHARED_PARAMETERS",
-    "OrdinalClassifier",
-    "all_or_nothing",
-    "map_latent",
-    "map_rows",
-]
-
-A = TypeVar("A", bound=NDArray[Any])
+__all__ = ["SHARED_PARAMETERS", "OrdinalClassifier", "all_or_nothing"]
 
 # Allowed values of the parameters that all estimators have.
 SHARED_PARAMETERS: dict[str, Allowed] = {
@@ -62,29 +57,7 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
         raise
 
 
-def map_latent(
-    latent: Callable[[FloatArray], Latent],
-    n_functions: int,
-    X: FloatArray | EncodedTable,
-    function: Callable[[Latent], A],
-    workers: Workers,
-) -> A:
-    """Apply a function of the latent score to all rows, in blocks on all cores.
-
-    `n_functions` is the number of values per row that both need.
-    """
-    return map_rows(lambda rows: function(latent(rows)), n_functions, X, workers)
-
-
-def map_rows(
-    function: Callable[[FloatArray], A], n_values: int, X: FloatArray | EncodedTable, workers: Workers
-) -> A:
-    """Apply a function to all rows, in blocks on all cores; it needs so many values per row."""
-    blocks = row_blocks(len(X), max(n_values, X.shape[1]))
-    return cast(A, np.concatenate(list(workers.map(lambda block: function(X[block]), blocks))))
-
-
-class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
+class OrdinalClassifier(ClassifierMixin, ShownInNotebooks, ABC):
     """Base class of all estimators.
 
     A subclass implements `_fit`, which reads the training data by `_read_training` and sets `_model` (the
@@ -278,20 +251,28 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator, ABC):
         codes: IntArray = self._map_rows(X, lambda latent: self._decide(latent, loss))
         return self.classes_[codes]
 
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
+    @overload
+    def predict_proba(self, X: ArrayLike, *, as_frame: Literal[False] = False) -> FloatArray: ...
+    @overload
+    def predict_proba(self, X: ArrayLike, *, as_frame: bool) -> Any: ...
+    def predict_proba(self, X: ArrayLike, *, as_frame: bool = False) -> Any:
         """Predict class probabilities.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             Rows with the same features as in `fit`.
+        as_frame : bool, default=False
+            Whether to return a data frame with the classes as columns, of the library of X (pandas, polars,
+            pyarrow, modin) and with its index; for other X, of pandas or polars.
 
         Returns
         -------
-        proba : ndarray of shape (n_samples, n_classes)
+        proba : ndarray or data frame of shape (n_samples, n_classes)
             P(y = k) for each row and class, with columns as in `classes_`. Rows sum to 1.
         """
-        return self._map_rows(X, lambda latent: class_probabilities(*self._response(latent)))
+        proba = self._map_rows(X, lambda latent: class_probabilities(*self._response(latent)))
+        return columns_like(X, proba, self.classes_) if as_frame else proba
 
     def predict_log_proba(self, X: ArrayLike) -> FloatArray:
         """Predict the logarithms of class probabilities, even if the probabilities would underflow.

@@ -1,7 +1,7 @@
 """Base classes of the kernel machines: kernel parameters, fitted attributes, calibrated probabilities."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -181,8 +181,12 @@ class KernelClassifier(ExplainedClassifier, Generic[Cut]):
         """
         return self._map_rows(X, lambda latent: latent.mean)
 
+    @overload
+    def predict_proba(self, X: ArrayLike, *, as_frame: Literal[False] = False) -> FloatArray: ...
+    @overload
+    def predict_proba(self, X: ArrayLike, *, as_frame: bool) -> Any: ...
     @available_if(_has_probabilities)
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
+    def predict_proba(self, X: ArrayLike, *, as_frame: bool = False) -> Any:
         """Predict class probabilities, by an ordered probit fitted to the scores of held-out rows.
 
         `predict` uses the thresholds of the machine itself, so its label need not be the median of these
@@ -192,13 +196,16 @@ class KernelClassifier(ExplainedClassifier, Generic[Cut]):
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             Rows with the same features as in `fit`.
+        as_frame : bool, default=False
+            Whether to return a data frame with the classes as columns, of the library of X (pandas, polars,
+            pyarrow, modin) and with its index; for other X, of pandas or polars.
 
         Returns
         -------
-        proba : ndarray of shape (n_samples, n_classes)
+        proba : ndarray or data frame of shape (n_samples, n_classes)
             P(y = k) for each row and class, with columns as in `classes_`. Rows sum to 1.
         """
-        return super().predict_proba(X)
+        return super().predict_proba(X, as_frame=as_frame)
 
     predict_log_proba = available_if(_has_probabilities)(OrdinalClassifier.predict_log_proba)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,10 +10,11 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from isbor._core.parallel import Workers, row_blocks
+from isbor._core.tables import columns_like
 from isbor._core.types import FloatArray, IntArray
 from isbor.data.ranges import Ranges
 from isbor.data.training_set import TrainingSet
-from isbor.estimators.base import map_latent, map_rows
+from isbor.estimators.blocks import map_latent, map_rows
 from isbor.estimators.explained import ExplainedClassifier
 from isbor.estimators.parameters import check_coverage
 from isbor.files.checks import need, within
@@ -51,7 +52,11 @@ def thresholds_of_all_levels(
         total_weight=training.total_weight,
         noise_scale=noise_scale,
         responses=map_latent(
-            model.latent, model.n_functions, training.X[training.weight > 0], mean_and_scale, workers
+            model.latent,
+            model.n_functions,
+            training.X[np.flatnonzero(training.weight > 0)],
+            mean_and_scale,
+            workers,
         ),
     )
 
@@ -148,7 +153,11 @@ class LatentClassifier(ExplainedClassifier):
         with Workers(self.n_jobs) as workers:
             return map_rows(self._ranges.excess, 1, self._rows(X), workers)
 
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
+    @overload
+    def predict_proba(self, X: ArrayLike, *, as_frame: Literal[False] = False) -> FloatArray: ...
+    @overload
+    def predict_proba(self, X: ArrayLike, *, as_frame: bool) -> Any: ...
+    def predict_proba(self, X: ArrayLike, *, as_frame: bool = False) -> Any:
         """Predict class probabilities.
 
         The uncertainty of the score is integrated out. A share 1/(n + 2) of the labels is assumed to be drawn
@@ -160,15 +169,28 @@ class LatentClassifier(ExplainedClassifier):
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             Rows with the same features as in `fit`.
+        as_frame : bool, default=False
+            Whether to return a data frame with the classes as columns, of the library of X (pandas, polars,
+            pyarrow, modin) and with its index; for other X, of pandas or polars.
 
         Returns
         -------
-        proba : ndarray of shape (n_samples, n_classes)
+        proba : ndarray or data frame of shape (n_samples, n_classes)
             P(y = k) for each row and class, with columns as in `classes_`. Rows sum to 1.
         """
-        return super().predict_proba(X)
+        return super().predict_proba(X, as_frame=as_frame)
 
-    def predict_proba_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[FloatArray, FloatArray]:
+    @overload
+    def predict_proba_interval(
+        self, X: ArrayLike, coverage: float = 0.9, *, as_frame: Literal[False] = False
+    ) -> tuple[FloatArray, FloatArray]: ...
+    @overload
+    def predict_proba_interval(
+        self, X: ArrayLike, coverage: float = 0.9, *, as_frame: bool
+    ) -> tuple[Any, Any]: ...
+    def predict_proba_interval(
+        self, X: ArrayLike, coverage: float = 0.9, *, as_frame: bool = False
+    ) -> tuple[Any, Any]:
         """Return a band around each class probability: where the true one is.
 
         With posterior probability `coverage`, the true probability of a class lies in its band. Bands account
@@ -182,10 +204,12 @@ class LatentClassifier(ExplainedClassifier):
             Rows with the same features as in `fit`.
         coverage : float, default=0.9
             Posterior probability of each band, between 0 and 1.
+        as_frame : bool, default=False
+            Whether to return two data frames, as `predict_proba` does.
 
         Returns
         -------
-        lower, upper : ndarrays of shape (n_samples, n_classes)
+        lower, upper : ndarrays or data frames of shape (n_samples, n_classes)
             Ends of the bands, with columns as in `classes_`.
 
         Notes
@@ -202,7 +226,10 @@ class LatentClassifier(ExplainedClassifier):
             return np.stack(limits, axis=1)
 
         limits = self._map_with_rows(X, bands)
-        return limits[:, 0], limits[:, 1]
+        lower, upper = limits[:, 0], limits[:, 1]
+        if not as_frame:
+            return lower, upper
+        return columns_like(X, lower, self.classes_), columns_like(X, upper, self.classes_)
 
     def check_bands(
         self, X: ArrayLike, *, coverage: float = 0.9, n_simulations: int = 4, random_state: int = 0

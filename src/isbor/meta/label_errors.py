@@ -31,6 +31,7 @@ from isbor._core.tables import as_frame
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.estimators.isbor import ISBOR
 from isbor.meta.conformal import median_levels
+from isbor.meta.routing import Passed
 from isbor.meta.table import LabelledTable, stratified_folds
 
 __all__ = ["SuspiciousLabels", "error_scores", "suspicious_labels"]
@@ -128,9 +129,10 @@ def suspicious_labels(
     if not 0 < error_rate < 1:
         raise ValueError(f"error_rate is {error_rate}; a number between 0 and 1 is needed, for example 0.05.")
     model = ISBOR(effort="fast") if estimator is None else estimator
-    table = LabelledTable.read(model, X, y, classes, sample_weight)
+    passed = Passed.of_weights(model, sample_weight)
+    table = LabelledTable.read(model, X, y, classes, sample_weight, passed)
     codes, order = table.labels.codes, table.labels.classes
-    proba = table.cross_fitted(model, stratified_folds(codes, cv, check_random_state(random_state)))
+    proba = table.cross_fitted(model, stratified_folds(table, cv, check_random_state(random_state)))
     scores, wrong = error_scores(proba, codes, error_rate)
     rows = np.argsort(-scores, kind="stable")
     predicted = order[median_levels(proba)]

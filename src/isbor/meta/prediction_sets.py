@@ -1,14 +1,16 @@
 """`PredictionSetClassifier`: sets of neighbouring labels that contain the true one with given probability."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
+from isbor._core.tables import columns_like
 from isbor._core.types import BoolArray, FloatArray, IntArray, LabelArray
 from isbor.estimators.parameters import (
     NONE,
@@ -20,6 +22,7 @@ from isbor.estimators.parameters import (
     number,
 )
 from isbor.meta.conformal import Calibration, median_levels
+from isbor.meta.routing import Passed, router_of
 from isbor.meta.table import LabelledTable, ordered_proba, random_folds, set_features, tags_of_inside
 
 __all__ = ["PredictionSetClassifier"]
@@ -135,7 +138,7 @@ class PredictionSetClassifier(ClassifierMixin, BaseEstimator):
         self.classes = classes
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
         """Fit the classifier, unless it is fitted already, and calibrate the sets.
 
         Parameters
@@ -146,13 +149,17 @@ class PredictionSetClassifier(ClassifierMixin, BaseEstimator):
             Ordered labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights for the estimator; in a pipeline, for its last step.
+        **params
+            With scikit-learn's metadata routing, what else the estimator and the splitter `cv` request, such
+            as `groups`.
 
         Returns
         -------
         self : object
         """
         check_parameters(self, self._allowed)
-        table = LabelledTable.read(self.estimator, X, y, self.classes, sample_weight)
+        passed = Passed.from_fit(self, sample_weight, params)
+        table = LabelledTable.read(self.estimator, X, y, self.classes, sample_weight, passed)
         if self.method == "prefit":
             check_is_fitted(self.estimator)
             table = table.with_classes_of(self.estimator)
@@ -173,7 +180,7 @@ class PredictionSetClassifier(ClassifierMixin, BaseEstimator):
     def _folds(self, table: LabelledTable) -> list[tuple[IntArray, IntArray]]:
         random = check_random_state(self.random_state)
         if self.method == "cross":
-            return random_folds(len(table), self.cv, random)
+            return random_folds(table, self.cv, random)
         if len(table) < 2:
             raise ValueError(
                 "There is one row (n_samples=1); at least 2 are needed: some train, some calibrate."
@@ -182,7 +189,13 @@ class PredictionSetClassifier(ClassifierMixin, BaseEstimator):
         n_held_out = min(max(round(self.held_out * len(table)), 1), len(table) - 1)
         return [(np.sort(order[n_held_out:]), np.sort(order[:n_held_out]))]
 
-    def predict_set(self, X: ArrayLike, coverage: float = 0.9) -> BoolArray:
+    @overload
+    def predict_set(
+        self, X: ArrayLike, coverage: float = 0.9, *, as_frame: Literal[False] = False
+    ) -> BoolArray: ...
+    @overload
+    def predict_set(self, X: ArrayLike, coverage: float = 0.9, *, as_frame: bool) -> Any: ...
+    def predict_set(self, X: ArrayLike, coverage: float = 0.9, *, as_frame: bool = False) -> Any:
         """Predict a set of neighbouring classes for each row.
 
         Parameters
@@ -192,31 +205,41 @@ class PredictionSetClassifier(ClassifierMixin, BaseEstimator):
         coverage : float, default=0.9
             Probability with which a set contains the true label, between 0 and 1. It may be chosen anew at
             every call; sets grow with it.
+        as_frame : bool, default=False
+            Whether to return a data frame, as `predict_proba` does.
 
         Returns
         -------
-        sets : ndarray of bool of shape (n_samples, n_classes)
+        sets : ndarray or data frame of bool of shape (n_samples, n_classes)
             Whether the set has the class, with columns as in `classes_`. True values of a row are neighbours,
             and the class of `predict` is among them.
         """
         check_coverage(coverage)
-        return self._calibration.sets(self._probas(X), coverage)
+        sets = self._calibration.sets(self._probas(X), coverage)
+        return columns_like(X, sets, self.classes_) if as_frame else sets
 
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
+    @overload
+    def predict_proba(self, X: ArrayLike, *, as_frame: Literal[False] = False) -> FloatArray: ...
+    @overload
+    def predict_proba(self, X: ArrayLike, *, as_frame: bool) -> Any: ...
+    def predict_proba(self, X: ArrayLike, *, as_frame: bool = False) -> Any:
         """Predict class probabilities: those of the classifier, or their average over the folds.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             Rows with the same features as in `fit`.
+        as_frame : bool, default=False
+            Whether to return a data frame with the classes as columns, of the library of X (pandas, polars,
+            pyarrow, modin) and with its index; for other X, of pandas or polars.
 
         Returns
         -------
-        proba : ndarray of shape (n_samples, n_classes)
+        proba : ndarray or data frame of shape (n_samples, n_classes)
             P(y = k) for each row and class, with columns as in `classes_`.
         """
         mean: FloatArray = np.mean(self._probas(X), axis=0)
-        return mean
+        return columns_like(X, mean, self.classes_) if as_frame else mean
 
     def predict(self, X: ArrayLike) -> LabelArray:
         """Predict the median class, which is in every set.
@@ -236,6 +259,15 @@ class PredictionSetClassifier(ClassifierMixin, BaseEstimator):
     def _probas(self, X: ArrayLike) -> list[FloatArray]:
         check_is_fitted(self)
         return [ordered_proba(model, X, self.classes_) for model in self.estimators_]
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how arguments of `fit` reach the estimator and the splitter, see scikit-learn's user guide.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        return router_of(self, fits=self.method != "prefit", splits=self.method == "cross")
 
     def __sklearn_tags__(self) -> Tags:
         return tags_of_inside(super().__sklearn_tags__(), self.estimator)

@@ -7,7 +7,7 @@ None. scikit-learn's classifiers sort their ``classes_``, and a fold may lack a 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self, TypeAlias
 
@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_consistent_length, get_tags, indexable
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
@@ -24,6 +23,7 @@ from isbor.data.folds import fold_numbers
 from isbor.data.frames import take_rows
 from isbor.data.labels import OrderedLabels, encode_labels, ordered_union, rank_labels
 from isbor.data.weights import check_sample_weight
+from isbor.meta.routing import Passed
 from isbor.metrics.arguments import spread_columns
 
 __all__ = [
@@ -46,6 +46,7 @@ class LabelledTable:
     X: Any
     labels: OrderedLabels
     weight: FloatArray | None  # (n,)
+    passed: Passed  # besides rows and labels
 
     @classmethod
     def read(
@@ -55,12 +56,13 @@ class LabelledTable:
         y: object,
         classes: Sequence[Any] | LabelArray | None,
         sample_weight: ArrayLike | None,
+        passed: Passed,
     ) -> Self:
         """Read labels and weights; the rows are left to the classifier inside."""
         labels = encode_labels(y, _classes_of(estimator) if classes is None else classes)
         check_consistent_length(X, labels.codes)
         weight = None if sample_weight is None else check_sample_weight(sample_weight, len(labels.codes))
-        return cls(indexable(X)[0], labels, weight)
+        return cls(indexable(X)[0], labels, weight, passed)
 
     def __len__(self) -> int:
         return len(self.labels.codes)
@@ -78,8 +80,13 @@ class LabelledTable:
             model.set_params(**dict.fromkeys(unset, self.labels.classes.tolist()))
         rows = np.arange(len(self)) if rows is None else rows
         y = self.labels.classes[self.labels.codes[rows]]
-        weights = {} if self.weight is None else {_weight_parameter(model): self.weight[rows]}
-        return model.fit(take_rows(self.X, rows), y, **weights)
+        passed = {name: self._of_rows(value, rows) for name, value in self.passed.fit.items()}
+        return model.fit(take_rows(self.X, rows), y, **passed)
+
+    def _of_rows(self, value: Any, rows: IntArray) -> Any:
+        """Return the part of an argument that belongs to some rows."""
+        array = np.asarray(value)
+        return array[rows] if array.shape[:1] == (len(self),) else value
 
     def proba(self, model: Any, rows: IntArray) -> FloatArray:
         """Return class probabilities of some rows, with columns in order."""
@@ -98,7 +105,7 @@ class LabelledTable:
         """Add the classes of a fitted classifier that no row here has."""
         classes = ordered_union(self.labels.classes, model.classes_)
         codes = rank_labels(self.labels.classes, classes)[self.labels.codes]
-        return type(self)(self.X, OrderedLabels(classes, codes, self.labels.given_order), self.weight)
+        return replace(self, labels=OrderedLabels(classes, codes, self.labels.given_order))
 
 
 def ordered_proba(model: Any, X: object, classes: LabelArray) -> FloatArray:
@@ -106,18 +113,18 @@ def ordered_proba(model: Any, X: object, classes: LabelArray) -> FloatArray:
     return spread_columns(np.asarray(model.predict_proba(X), dtype=np.float64), model.classes_, classes)
 
 
-def random_folds(n_rows: int, cv: Any, random: np.random.RandomState) -> Folds:
+def random_folds(table: LabelledTable, cv: Any, random: np.random.RandomState) -> Folds:
     """Return folds: as given, or `cv` of equal size, drawn at random whatever the labels are."""
     if not isinstance(cv, Integral):
-        return _given_folds(n_rows, cv)
-    return _folds_of(random.permutation(n_rows) % _number(n_rows, int(cv)))
+        return _given_folds(table, cv)
+    return _folds_of(random.permutation(len(table)) % _number(len(table), int(cv)))
 
 
-def stratified_folds(codes: IntArray, cv: Any, random: np.random.RandomState) -> Folds:
+def stratified_folds(table: LabelledTable, cv: Any, random: np.random.RandomState) -> Folds:
     """Return folds: as given, or `cv` drawn at random with about the same class frequencies."""
-    n_rows = len(codes)
     if not isinstance(cv, Integral):
-        return _given_folds(n_rows, cv)
+        return _given_folds(table, cv)
+    codes, n_rows = table.labels.codes, len(table)
     order = random.permutation(n_rows)
     number = np.empty(n_rows, dtype=np.intp)
     number[order] = np.maximum(fold_numbers(codes[order], _number(n_rows, int(cv))), 0)
@@ -152,9 +159,10 @@ def _folds_of(number: IntArray) -> Folds:
     return [(np.flatnonzero(number != k), np.flatnonzero(number == k)) for k in np.unique(number)]
 
 
-def _given_folds(n_rows: int, cv: Any) -> Folds:
+def _given_folds(table: LabelledTable, cv: Any) -> Folds:
     """Return the folds of a splitter of scikit-learn or an iterable of splits."""
-    splits = check_cv(cv).split(np.zeros((n_rows, 1)))
+    n_rows = len(table)
+    splits = check_cv(cv).split(np.zeros((n_rows, 1)), table.labels.codes, **table.passed.split)
     folds = [(np.asarray(training), np.asarray(held_out)) for training, held_out in splits]
     times = np.bincount(np.concatenate([held_out for _, held_out in folds]), minlength=n_rows)
     if len(times) != n_rows or np.any(times != 1):
@@ -178,11 +186,3 @@ def _classes_of(estimator: Any) -> Any:
     if isinstance(estimator, FrozenEstimator):  # it hides the parameters
         return _classes_of(estimator.estimator)
     return next((value for value in _class_parameters(estimator).values() if value is not None), None)
-
-
-def _weight_parameter(estimator: Any) -> str:
-    """Return the name under which `fit` takes weights: those of a pipeline go to its last step."""
-    if not isinstance(estimator, Pipeline):
-        return "sample_weight"
-    name, last = estimator.steps[-1]
-    return f"{name}__{_weight_parameter(last)}"

@@ -3,17 +3,20 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer as get_scikit_learn_scorer
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
+from isbor._core.tables import columns_like
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.meta.cutoffs import best_cutoffs, labels_by_cutoffs
+from isbor.meta.routing import Passed, router_of
 from isbor.meta.table import (
     Folds,
     LabelledTable,
@@ -126,7 +129,7 @@ class TunedDecisionClassifier(ClassifierMixin, BaseEstimator):
         self.classes = classes
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
         """Fit the classifier and tune the decisions.
 
         Parameters
@@ -137,14 +140,18 @@ class TunedDecisionClassifier(ClassifierMixin, BaseEstimator):
             Ordered labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights for the estimator (in a pipeline, for its last step) and for the scorer.
+        **params
+            With scikit-learn's metadata routing, what else the estimator and the splitter `cv` request, such
+            as `groups`.
 
         Returns
         -------
         self : object
         """
         scorer = _scorer(self.scoring)
-        table = LabelledTable.read(self.estimator, X, y, self.classes, sample_weight)
-        folds = stratified_folds(table.labels.codes, self.cv, check_random_state(self.random_state))
+        passed = Passed.from_fit(self, sample_weight, params)
+        table = LabelledTable.read(self.estimator, X, y, self.classes, sample_weight, passed)
+        folds = stratified_folds(table, self.cv, check_random_state(self.random_state))
         proba = table.cross_fitted(self.estimator, folds)
         score = _scores(scorer, table)
         everything = np.arange(len(table))
@@ -175,21 +182,38 @@ class TunedDecisionClassifier(ClassifierMixin, BaseEstimator):
             return self.classes_[labels_by_cutoffs(proba, self.cutoffs_)]
         return self.classes_[least_expected_loss(proba, self.rule_)]
 
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
+    @overload
+    def predict_proba(self, X: ArrayLike, *, as_frame: Literal[False] = False) -> FloatArray: ...
+    @overload
+    def predict_proba(self, X: ArrayLike, *, as_frame: bool) -> Any: ...
+    def predict_proba(self, X: ArrayLike, *, as_frame: bool = False) -> Any:
         """Predict class probabilities: those of the classifier.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             Rows with the same features as in `fit`.
+        as_frame : bool, default=False
+            Whether to return a data frame with the classes as columns, of the library of X (pandas, polars,
+            pyarrow, modin) and with its index; for other X, of pandas or polars.
 
         Returns
         -------
-        proba : ndarray of shape (n_samples, n_classes)
+        proba : ndarray or data frame of shape (n_samples, n_classes)
             P(y = k) for each row and class, with columns as in `classes_`.
         """
         check_is_fitted(self)
-        return ordered_proba(self.estimator_, X, self.classes_)
+        proba = ordered_proba(self.estimator_, X, self.classes_)
+        return columns_like(X, proba, self.classes_) if as_frame else proba
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how arguments of `fit` reach the estimator and the splitter, see scikit-learn's user guide.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        return router_of(self)
 
     def __sklearn_tags__(self) -> Tags:
         return tags_of_inside(super().__sklearn_tags__(), self.estimator)

@@ -2,11 +2,12 @@
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.metadata_routing import MetadataRequest
 
 from isbor._core.types import LabelArray
 from isbor.data.labels import encode_labels, ordered_union
@@ -61,6 +62,29 @@ class OrdinalScorer:
 
     name: str
     labels: tuple[Any, ...] | None = None
+    weight_request: bool | str | None = None  # see `set_score_request`
+
+    def set_score_request(self, *, sample_weight: bool | str | None) -> Self:
+        """Return a scorer that says whether it is to get weights, for scikit-learn's metadata routing.
+
+        Parameters
+        ----------
+        sample_weight : bool, str or None
+            Whether it requests `sample_weight`, or the name under which it does. None means that it has not
+            been said: weights that are passed then raise an error.
+
+        Returns
+        -------
+        OrdinalScorer
+            A new one.
+        """
+        return replace(self, weight_request=sample_weight)
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return what it requests."""
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="sample_weight", alias=self.weight_request)
+        return request
 
     def __call__(self, estimator: Any, X: object, y: object, sample_weight: ArrayLike | None = None) -> float:
         """Return the score of a fitted classifier on the rows X with labels y."""

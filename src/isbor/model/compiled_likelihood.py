@@ -27,11 +27,12 @@ from isbor._core.compiled_maths import exp_double, fma, log_double
 from isbor._core.types import FloatArray
 from isbor.model.likelihood import LOG_SQRT_2PI, NODE_WEIGHTS, NODES
 
-__all__ = ["Terms", "new_terms", "probit_terms"]
+__all__ = ["Terms", "new_terms", "probit_terms", "upper_tail"]
 
 _NARROW = 0.1  # largest change of the log density across an interval that is evaluated by quadrature
 _CHUNK = 256  # rows that are evaluated together; their numbers fit into the caches
 _FARTHEST = 1e6  # an edge beyond is as good as none
+_NO_TAIL = 37.5  # the normal distribution has next to nothing beyond, 5e-308
 _CENTRE, _SHIFT = 4.0, 1.5
 # Where the numbers of a chunk are. They are all in one array: with several, the compiler would have to check
 # that none overlaps another, and gives up on vectorising.
@@ -83,6 +84,15 @@ def _excess(a: float) -> float:
     for k in range(1, 27):
         total = fma(total, t, _EXCESS[k])
     return total / (a + _SHIFT)
+
+
+@inner
+def upper_tail(a: float) -> float:
+    """Return the probability that a standard normal variable is beyond a ≥ 0; 0 from 37.5 on."""
+    near = min(a, _NO_TAIL)
+    mills = 1.0 / (near + _excess(near))
+    tail: float = exp_double(-0.5 * near * near) * mills / _ROOT_2PI
+    return tail if near < _NO_TAIL else 0.0
 
 
 @inner

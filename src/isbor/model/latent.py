@@ -67,6 +67,10 @@ class Latent:
             parts=parts,
         )
 
+    def without_lapses(self) -> "Latent":
+        """Return it without labels that are drawn at random."""
+        return replace(self, lapse=0.0, parts=tuple(part.without_lapses() for part in self.parts))
+
     def scaled(self, scale: float) -> "Latent":
         """Return the score of one model, with score, thresholds and noise multiplied by `scale`."""
         return replace(

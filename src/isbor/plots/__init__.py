@@ -8,6 +8,14 @@ matplotlib before something is drawn.
     The latent score over two features, the predicted classes, and the relevance vectors.
 `CalibrationDisplay`
     Predicted cumulative probabilities against observed frequencies.
+`DiscriminationDisplay`
+    How well lower classes are told from higher ones: ROC curves at each threshold.
+`OrdinalConfusionDisplay`
+    How often each class is predicted as which, and how far off predictions are.
+`PredictionSetDisplay`
+    How often prediction sets contain the true class, and how large they are.
+`TraceDisplay`
+    How a fit went: evidence and size, step by step.
 `RelevanceDisplay`
     How much each feature matters to the model.
 `ExplanationDisplay`
@@ -18,18 +26,26 @@ matplotlib before something is drawn.
 
 from isbor.plots.calibration import CalibrationDisplay
 from isbor.plots.common import require_matplotlib
+from isbor.plots.confusion import OrdinalConfusionDisplay
 from isbor.plots.curves import CalibrationCurve
+from isbor.plots.discrimination import DiscriminationDisplay
 from isbor.plots.effects import EffectsDisplay
 from isbor.plots.explanation import ExplanationDisplay
 from isbor.plots.latent import LatentDisplay
+from isbor.plots.prediction_sets import PredictionSetDisplay
 from isbor.plots.relevance import RelevanceDisplay
+from isbor.plots.trace import TraceDisplay
 
 __all__ = [
     "CalibrationCurve",
     "CalibrationDisplay",
+    "DiscriminationDisplay",
     "EffectsDisplay",
     "ExplanationDisplay",
     "LatentDisplay",
+    "OrdinalConfusionDisplay",
+    "PredictionSetDisplay",
     "RelevanceDisplay",
+    "TraceDisplay",
     "require_matplotlib",
 ]

@@ -5,17 +5,23 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from isbor._core.types import IntArray, LabelArray
-from isbor.data.labels import encode_labels, rank_labels
-from isbor.plots.common import COLOUR, COLOUR_MAP, Display, check_count, require_matplotlib
+from isbor._core.types import LabelArray
+from isbor.data.labels import encode_labels
+from isbor.plots.common import (
+    COLOUR,
+    COLOUR_MAP,
+    Display,
+    axes_below,
+    check_count,
+    check_share,
+    require_matplotlib,
+)
 from isbor.plots.curves import HISTOGRAM_BARS, CalibrationCurve, Forecast, mean_absolute_gap
+from isbor.plots.order import forecast_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axes._base import _AxesBase
-    from matplotlib.transforms import Bbox
 
 __all__ = ["CalibrationDisplay"]
 
@@ -119,18 +125,7 @@ class CalibrationDisplay(Display):
         CalibrationDisplay
         """
         require_matplotlib()
-        if not hasattr(estimator, "predict_proba"):
-            raise TypeError(
-                f"{type(estimator).__name__} has no predict_proba; a fitted classifier that predicts "
-                "probabilities is needed. For probabilities from another source, use "
-                "CalibrationDisplay.from_predictions."
-            )
-        check_is_fitted(estimator)
-        order = _order(estimator.classes_, y) if classes is None else classes
-        columns = _columns(estimator.classes_, order)
-        given = np.asarray(estimator.predict_proba(X), dtype=np.float64)
-        proba = np.zeros((len(given), len(order)))  # 0 for a class that the estimator does not know
-        proba[:, columns] = given
+        proba, order = forecast_of(estimator, X, y, classes, cls.__name__)
         return cls.from_predictions(
             y, proba, order, thresholds=thresholds, n_bins=n_bins, confidence=confidence, ax=ax
         )
@@ -175,10 +170,7 @@ class CalibrationDisplay(Display):
         require_matplotlib()
         _check_thresholds(thresholds)
         n_bins = check_count(n_bins, "n_bins", 10)
-        if not 0 < confidence < 1:
-            raise ValueError(
-                f"confidence is {confidence}; a number between 0 and 1 is needed, for instance 0.95."
-            )
+        check_share(confidence, "confidence", 0.95)
         labels = encode_labels(y_true, classes)
         forecast = Forecast.of(labels, proba)
         curves = forecast.curves(n_bins, confidence)
@@ -251,9 +243,7 @@ class CalibrationDisplay(Display):
         """Draw the histogram of predicted probabilities at the lower end of the axes."""
         from matplotlib.ticker import MaxNLocator
 
-        ax.set_axes_locator(_upper_part)
-        upper = 1 - _STRIP_SHARE - _GAP_SHARE
-        strip = ax.inset_axes((0.0, -(1 - upper) / upper, 1.0, _STRIP_SHARE / upper), sharex=ax)
+        strip = axes_below(ax, _STRIP_SHARE, _GAP_SHARE)
         edges = np.linspace(0, 1, HISTOGRAM_BARS + 1)
         base = np.zeros(HISTOGRAM_BARS)
         for curve, colour in zip(self.curves, colours, strict=True):
@@ -268,20 +258,10 @@ class CalibrationDisplay(Display):
                 linewidth=0.5,
             )
             base += curve.histogram
-        ax.tick_params(axis="x", labelbottom=False)
-        strip.tick_params(axis="x", labelbottom=True)
         strip.yaxis.set_major_locator(MaxNLocator(3, integer=True, steps=[1, 2, 5, 10]))
         strip.set(xlabel="predicted probability", ylabel="count")
         strip.spines[["top", "right"]].set_visible(False)
         return strip
-
-
-def _upper_part(ax: "_AxesBase", renderer: object) -> "Bbox":
-    """Return the position of the axes without the lower end, which the histogram takes."""
-    from matplotlib.transforms import Bbox
-
-    room = ax.get_position(original=True)
-    return Bbox.from_extents(room.x0, room.y0 + (_STRIP_SHARE + _GAP_SHARE) * room.height, room.x1, room.y1)
 
 
 def _check_thresholds(thresholds: object) -> None:
@@ -290,21 +270,3 @@ def _check_thresholds(thresholds: object) -> None:
             f'thresholds is {thresholds!r}; "each" (one curve per threshold), "pooled" (one for all) or '
             '"auto" is needed.'
         )
-
-
-def _order(classes: LabelArray, y: object) -> LabelArray:
-    """Return the order of the classes: that of y, if it has one, because most estimators sort strings."""
-    if np.asarray(classes).dtype.kind in "OUT":
-        try:
-            return encode_labels(y).classes
-        except ValueError:  # plain strings
-            pass
-    return classes
-
-
-def _columns(known: LabelArray, order: Sequence[Any] | LabelArray) -> IntArray:
-    """Return the position of each of the estimator's classes in the order."""
-    try:
-        return rank_labels(known, order)
-    except ValueError as error:
-        raise ValueError(f"{error} (Here y is the estimator's classes_.)") from error

@@ -4,9 +4,7 @@ For each row, an ordinal forecast with r classes gives r − 1 cumulative probab
 :math:`F_k = P(y \le k)`. It is calibrated if, among the rows with :math:`F_k = p`, a fraction p has
 :math:`y \le k`.
 
-The intervals are Wilson's. With frequency :math:`p` of :math:`n` outcomes and :math:`z` the normal quantile,
-
-.. math:: \frac{p + z^2/2n \pm z \sqrt{p(1-p)/n + z^2/4n^2}}{1 + z^2/n}.
+The intervals are Wilson's (`isbor.plots.intervals`).
 
 Where thresholds are pooled, the outcomes :math:`1[y \le k]` and :math:`1[y \le l]` of one row, :math:`k < l`,
 are dependent: under the forecast their covariance is :math:`F_k (1 - F_l)`. So n is replaced by the effective
@@ -16,8 +14,6 @@ number of independent outcomes, whose frequency has the same variance,
                    {\sum_{ik} F_{ik}(1 - F_{ik}) + 2 \sum_i \sum_{k<l} F_{ik}(1 - F_{il})},
 
 with sums over the pairs of row and threshold in the bin.
-
-Source: Brown, Cai & DasGupta, "Interval estimation for a binomial proportion", Statistical Science, 2001.
 """
 
 from collections.abc import Sequence
@@ -26,12 +22,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.labels import OrderedLabels
 from isbor.metrics.arguments import check_forecast
 from isbor.plots.common import shorten
+from isbor.plots.intervals import wilson
 
 __all__ = ["HISTOGRAM_BARS", "CalibrationCurve", "Forecast", "mean_absolute_gap"]
 
@@ -76,25 +72,20 @@ class Forecast:
 
     def curves(self, n_bins: int, confidence: float) -> tuple[CalibrationCurve, ...]:
         """Return the curve of each threshold, lowest first."""
-        quantile = _quantile(confidence)
         return tuple(
-            _curve(label, self.cumulative[:, [k]], self.below[:, [k]], n_bins, quantile)
+            _curve(label, self.cumulative[:, [k]], self.below[:, [k]], n_bins, confidence)
             for k, label in enumerate(self.classes[:-1])
         )
 
     def pooled_curve(self, n_bins: int, confidence: float) -> CalibrationCurve:
         """Return the curve of all thresholds together."""
-        return _curve(None, self.cumulative, self.below, n_bins, _quantile(confidence))
+        return _curve(None, self.cumulative, self.below, n_bins, confidence)
 
 
 def mean_absolute_gap(curves: Sequence[CalibrationCurve]) -> float:
     """Return the mean of |predicted - observed| over all bins, weighted by their counts."""
     gaps = np.concatenate([np.abs(curve.predicted - curve.observed) for curve in curves])
     return float(np.average(gaps, weights=np.concatenate([curve.count for curve in curves])))
-
-
-def _quantile(confidence: float) -> float:
-    return float(ndtri((1 + confidence) / 2))
 
 
 def _cumulative(proba: ArrayLike, n_rows: int, classes: LabelArray) -> FloatArray:
@@ -110,7 +101,7 @@ def _cumulative(proba: ArrayLike, n_rows: int, classes: LabelArray) -> FloatArra
 
 
 def _curve(
-    label: object, cumulative: FloatArray, below: NDArray[np.bool_], n_bins: int, quantile: float
+    label: object, cumulative: FloatArray, below: NDArray[np.bool_], n_bins: int, confidence: float
 ) -> CalibrationCurve:
     """Return the curve of some thresholds: predictions and outcomes of shape (n, thresholds)."""
     flat = cumulative.ravel()
@@ -118,7 +109,7 @@ def _curve(
     count = np.bincount(bins)
     observed = np.bincount(bins, below.ravel()) / count
     independent = _independent_count(cumulative, bins.reshape(cumulative.shape), count)
-    lower, upper = _wilson(observed, independent, quantile)
+    lower, upper = wilson(observed, independent, confidence)
     return CalibrationCurve(
         label=label,
         predicted=np.bincount(bins, flat) / count,
@@ -154,14 +145,3 @@ def _independent_count(cumulative: FloatArray, bins: IntArray, count: IntArray) 
     free = variance > 0
     independent[free] = count[free] * variance[free] / (variance + 2 * covariance)[free]
     return independent
-
-
-def _wilson(frequency: FloatArray, count: FloatArray, quantile: float) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of Wilson's interval."""
-    spread = quantile**2 / count
-    centre = frequency + spread / 2
-    half = np.sqrt(spread * (frequency * (1 - frequency) + spread / 4))
-    # The bounds are exact up to rounding.
-    lower = np.clip((centre - half) / (1 + spread), 0.0, frequency)
-    upper = np.clip((centre + half) / (1 + spread), frequency, 1.0)
-    return lower, upper

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from isbor.data.feature_values import value_text
-from isbor.plots.common import COLOUR, Display, check_count, require_matplotlib, shorten
+from isbor.plots.common import COLOUR, SECOND_COLOUR, Display, check_count, require_matplotlib, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ExplanationDisplay"]
 
-_FALL_COLOUR = "#d55e00"
 _LINE_COLOUR = "#8a8a8a"
 _NAME_LENGTH = 34
 _CLASS_LENGTH = 14
@@ -163,7 +162,7 @@ class ExplanationDisplay(Display):
             ax.plot([end, end], [place - 0.36, place + 1.36], color="black", linewidth=0.7)
         score = float(found.score[self.row])
         ax.plot([score, score], [places[-1] - 0.36, len(bars) - 0.15], color="black", linewidth=1.8)
-        colours = [COLOUR if length >= 0 else _FALL_COLOUR for length in lengths]
+        colours = [COLOUR if length >= 0 else SECOND_COLOUR for length in lengths]
         drawn = ax.barh(places, lengths, left=ends - lengths, height=0.72, color=colours, zorder=2)
         self.bars_: BarContainer = drawn
         points = np.concatenate([[found.baseline], ends])

@@ -22,10 +22,20 @@ Loss: TypeAlias = Literal["absolute", "zero_one", "quadratic"] | ArrayLike
 def decide(latent: Latent, thresholds: FloatArray, loss: Loss) -> IntArray:
     """Return the level with the smallest expected loss for each row; ties go to the lower level."""
     if isinstance(loss, str) and loss == "absolute":
-        # b_{k-1} < f ≤ b_k: the number of thresholds strictly below.
-        below: IntArray = np.count_nonzero(normal_scores(latent, thresholds)[:, 1:-1] < 0.0, axis=1)
-        return below
+        return _medians(latent, thresholds)
     return least_expected_loss(class_probabilities(latent, thresholds), loss)
+
+
+def _medians(latent: Latent, thresholds: FloatArray) -> IntArray:
+    """Return the median level of each row, without lapses."""
+    median: IntArray
+    if latent.parts or latent.drift is not None:
+        below = np.cumsum(class_probabilities(latent.without_lapses(), thresholds)[:, :-1], axis=1)
+        median = np.count_nonzero(below < 0.5, axis=1)
+    else:
+        # b_{k-1} < f ≤ b_k: the number of thresholds strictly below.
+        median = np.count_nonzero(latent.thresholds(thresholds) < latent.mean[:, None], axis=1)
+    return median
 
 
 def least_expected_loss(proba: FloatArray, loss: Loss) -> IntArray:

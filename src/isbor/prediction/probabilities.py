@@ -33,11 +33,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp, ndtr, ndtri_exp
+from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
 from isbor._core.types import FloatArray, IntArray
 from isbor.model.latent import Latent
 from isbor.model.likelihood import ordinal_probit
+from isbor.prediction.compiled_probabilities import add_class_probabilities
 
 __all__ = [
     "class_probabilities",
@@ -56,20 +57,23 @@ def lapse_after(total_weight: float) -> float:
 
 def class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArray:
     """Return P(y = k) for each row and level, shape (n, r)."""
-    if latent.drift is not None:
-        u = latent.drift.share[:, None]
-        inside = class_probabilities(replace(latent, drift=None), thresholds)
-        return (1.0 - u) * inside + u * latent.drift.base_rates
+    total = np.zeros((len(latent.mean), len(thresholds) + 1))
     if latent.parts:
-        of_parts = [class_probabilities(part, thresholds) for part in latent.parts]
-        mixed: FloatArray = np.tensordot(latent.shares, of_parts, axes=1)
-        return mixed
-    z = latent.standardised_edges(thresholds)
-    # Above the mean, use the upper tails: the difference of two numbers near 1 would lose digits.
-    right = z[:, :-1] > 0.0
-    low = np.where(right, -z[:, 1:], z[:, :-1])
-    high = np.where(right, -z[:, :-1], z[:, 1:])
-    return with_lapses(ndtr(high) - ndtr(low), latent.lapse)
+        for part, share in zip(latent.parts, latent.shares, strict=True):
+            _add_share(total, part, thresholds, share)
+    else:
+        _add_share(total, latent, thresholds, 1.0)
+    if latent.drift is None:
+        return total
+    u = latent.drift.share[:, None]
+    drifted: FloatArray = (1.0 - u) * total + u * latent.drift.base_rates
+    return drifted
+
+
+def _add_share(total: FloatArray, model: Latent, thresholds: FloatArray, share: float) -> None:
+    """Add a share of the class probabilities of a single model."""
+    mean, edges = np.ascontiguousarray(model.mean), np.ascontiguousarray(model.thresholds(thresholds))
+    add_class_probabilities(total, mean, model.response_scale, edges, share, model.lapse)
 
 
 def log_class_probabilities(latent: Latent, thresholds: FloatArray) -> FloatArray:

@@ -30,6 +30,7 @@ from isbor.inference.sparse import fit_weights
 from isbor.model.basis import Functions
 from isbor.model.compiled_basis import mean_squared_change
 from isbor.model.cuts import RowShape, row_thresholds
+from isbor.prediction.probabilities import class_probabilities
 from isbor.search.adaptive.compiled_gains import Fitted
 from isbor.search.adaptive.gains import Directions, Gains, best_candidates
 from isbor.search.adaptive.joint import JointSettings, search_jointly
@@ -77,7 +78,7 @@ def compile_search() -> None:
 
 
 def compile_modes() -> None:
-    """Compile what evaluates functions, finds modes, and raises the evidence along its gradient."""
+    """Compile what evaluates functions, finds modes, raises the evidence along its gradient, and predicts."""
     rows, ones = _rows(), np.ones(4)
     functions = Functions(rows.X[:4], np.ones((4, 2)), ones < 0, np.zeros(4), np.arange(4), ones)
     functions = functions.centred_on(rows)
@@ -85,6 +86,7 @@ def compile_modes() -> None:
     with Workers(1) as workers:
         model = fit_weights(rows, functions, ones, np.zeros(4), thresholds, workers)
         columns = columns_of(rows, functions, workers)
+        class_probabilities(model.latent(rows.X), thresholds)
         move_functions(rows, model, 1, workers)
         shape = fit_shape(rows, functions, columns, model.mode, np.zeros((1, 4)), ones[:1], workers)
         shape_at_rows(rows, columns, shape.weights, len(thresholds), workers)

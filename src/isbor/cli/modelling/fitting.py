@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import typer
 
-from isbor.cli.modelling.describing import Description
+from isbor.cli.modelling.describing import as_text
 from isbor.cli.modelling.evaluating import Evaluation, label_codes
 from isbor.cli.modelling.labels import LabelledTable
 from isbor.cli.modelling.outputs import check_output
 from isbor.cli.modelling.tables import UserTable, user_table
 from isbor.data.folds import fold_numbers
+from isbor.estimators.description import Description
 from isbor.estimators.isbor import ISBOR
 from isbor.sources import SourceError
 from isbor.sources.arrow import pyarrow
@@ -88,7 +89,7 @@ def fit_model(path: str, request: FitRequest, *, delimiter: str | None, encoding
             return
         counts = tuple(labelled.counts[label] for label in model.classes_.tolist())
         typer.echo(f"{request.output}: a model of {sum(counts):,} rows")
-        typer.echo(Description.of(model, counts))
+        typer.echo(as_text(Description.of(model, counts)))
         typer.echo(_error(labelled, model, parameters, request.folds))
 
 

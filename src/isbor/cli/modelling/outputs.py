@@ -3,20 +3,21 @@
 import csv
 import io
 import os
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
+from isbor._core.parallel import Workers
 from isbor._core.whole_files import whole_file
 from isbor.cli.modelling.tables import is_parquet
-from isbor.sources.arrow import pyarrow
+from isbor.sources.arrow import ArrowTable, pyarrow
 
-__all__ = ["Columns", "check_output", "table_writer"]
+__all__ = ["check_output", "table_writer"]
 
-Columns: TypeAlias = Mapping[str, Sequence[Any]]
-Write: TypeAlias = Callable[[Columns], None]
+Write: TypeAlias = Callable[[ArrowTable], None]
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
@@ -36,7 +37,7 @@ def check_output(path: Path) -> None:
 
 @contextmanager
 def table_writer(output: str) -> Iterator[Write]:
-    """Give a function that appends rows to a table; its first call says what the columns are.
+    """Give a function that appends Arrow tables; the first one says what the columns are.
 
     A file takes its name when the block ends without an error. Until then, what was there is left as it was.
     """
@@ -61,18 +62,54 @@ def table_writer(output: str) -> Iterator[Write]:
 def _csv_on(file: BinaryIO, delimiter: str) -> Iterator[Write]:
     begun = False
 
-    def write(columns: Columns) -> None:
+    def write(table: ArrowTable) -> None:
         nonlocal begun
-        text = io.StringIO(newline="")
-        rows = csv.writer(text, delimiter=delimiter, lineterminator="\n")
         if not begun:
-            rows.writerow(columns)
+            file.write(_header(table.column_names, delimiter))
             begun = True
-        rows.writerows(zip(*columns.values(), strict=True))
-        file.write(text.getvalue().encode())
+        if len(table):
+            file.write(_lines(table, delimiter, workers))
+            file.write(b"\n")
 
-    yield write
+    with Workers(None) as workers:
+        yield write
     file.flush()
+
+
+def _header(names: Sequence[str], delimiter: str) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerow(names)
+    return text.getvalue().encode()
+
+
+def _lines(table: ArrowTable, delimiter: str, workers: Workers) -> memoryview:
+    """Return the rows as lines, the last one without its end.
+
+    Columns become text side by side. (What pyarrow writes by itself has quotes around all text.)
+    """
+    pa = pyarrow()
+    columns = table.combine_chunks().columns
+    texts = workers.map(lambda column: _text(column.combine_chunks(), delimiter), columns)
+    rows = pa.compute.binary_join_element_wise(
+        *texts, delimiter, null_handling="replace", null_replacement=""
+    )
+    of_table = pa.ListArray.from_arrays(pa.array([0, len(rows)], pa.int32()), rows)
+    return memoryview(pa.compute.binary_join(of_table, "\n")[0].as_buffer())
+
+
+def _text(column: Any, delimiter: str) -> Any:
+    """Return the cells of a column as they stand in a line, as Python's csv module writes them."""
+    pa, compute = pyarrow(), pyarrow().compute
+    if pa.types.is_boolean(column.type):
+        return compute.if_else(column, "True", "False")
+    text = compute.cast(column, pa.string())
+    if pa.types.is_floating(column.type):
+        return text
+    special = compute.match_substring_regex(text, f'[\r\n"{re.escape(delimiter)}]')
+    if not compute.any(special).as_py():
+        return text
+    doubled = compute.replace_substring(text, '"', '""')
+    return compute.if_else(special, compute.binary_join_element_wise('"', doubled, '"', ""), text)
 
 
 @contextmanager
@@ -80,12 +117,11 @@ def _parquet_on(file: BinaryIO) -> Iterator[Write]:
     pa = pyarrow()
     writer: Any = None
 
-    def write(columns: Columns) -> None:
+    def write(table: ArrowTable) -> None:
         nonlocal writer
-        table = pa.table(dict(columns)) if writer is None else pa.table(dict(columns), schema=writer.schema)
         if writer is None:
             writer = pa.parquet.ParquetWriter(file, table.schema)
-        writer.write_table(table)
+        writer.write_table(table.cast(writer.schema))
 
     try:
         yield write

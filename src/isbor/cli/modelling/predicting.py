@@ -8,12 +8,13 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from isbor.cli.modelling.outputs import Columns, table_writer
+from isbor.cli.modelling.outputs import table_writer
 from isbor.cli.modelling.tables import UserTable, is_parquet, user_table
 from isbor.data.blocks import located
 from isbor.estimators.base import OrdinalClassifier
 from isbor.estimators.loading import load
 from isbor.prediction.decisions import Loss
+from isbor.sources.arrow import ArrowTable, pyarrow
 
 __all__ = ["Wanted", "predict_table"]
 
@@ -38,20 +39,20 @@ class Wanted:
             if asked and not hasattr(model, method):
                 raise ValueError(f"{type(model).__name__} has no method {method}; leave {option} out.")
 
-    def of(self, model: OrdinalClassifier, X: Any) -> dict[str, list[Any]]:
-        """Return what the model says of some rows."""
-        columns: dict[str, list[Any]] = {"prediction": model.predict(X, loss=self.loss).tolist()}
+    def of(self, model: OrdinalClassifier, X: Any) -> dict[str, Any]:
+        """Return what the model says of some rows, column by column."""
+        columns: dict[str, Any] = {"prediction": model.predict(X, loss=self.loss).tolist()}
         labels = model.classes_.tolist()
         if self.score:
-            columns["score"] = model.latent(X).tolist()  # type: ignore[attr-defined]
+            columns["score"] = model.latent(X)  # type: ignore[attr-defined]
         if self.probabilities:
             shares = np.asarray(model.predict_proba(X))
-            columns |= {f"P({label})": shares[:, k].tolist() for k, label in enumerate(labels)}
+            columns |= {f"P({label})": shares[:, k] for k, label in enumerate(labels)}
         if self.coverage is not None:
             limits = model.predict_proba_interval(X, self.coverage)  # type: ignore[attr-defined]
             for k, label in enumerate(labels):
                 for end, values in zip(("lower", "upper"), limits, strict=True):
-                    columns[f"P({label}) {end}"] = values[:, k].tolist()
+                    columns[f"P({label}) {end}"] = values[:, k]
         return columns
 
 
@@ -77,26 +78,29 @@ def predict_table(
         # their types, so that a model can read them again.
         typed = features if is_parquet(output) else ()
         text = [name for name in table.names if name not in typed]
-        for columns in _predicted(model, table, wanted, text):
-            write(columns)
-            n_rows += len(columns["prediction"])
+        for rows in _predicted(model, table, wanted, text):
+            write(rows)
+            n_rows += len(rows)
     return n_rows
 
 
 def _predicted(
     model: OrdinalClassifier, table: UserTable, wanted: Wanted, text: Sequence[str]
-) -> Iterator[Columns]:
+) -> Iterator[ArrowTable]:
     """Yield predictions block by block, after the columns that are kept, of which `text` are read as text."""
     blocks = table.of_features(model).blocks()
     kept = table.open(text=text).blocks() if wanted.keep else None
     for block in blocks:
         with located(block):
-            found = wanted.of(model, block.X)
+            found = pyarrow().table(wanted.of(model, block.X))
         if kept is None:
             yield found
             continue
         rows: nw.DataFrame[Any] = nw.from_native(next(kept).X, eager_only=True)
-        twice = [name for name in found if name in rows.columns]
+        table_rows = rows.to_arrow()
+        twice = [name for name in found.column_names if name in table_rows.column_names]
         if twice:
             raise ValueError(f"The table has a column {twice[0]!r} already. Rename it, or leave --keep out.")
-        yield {name: rows[name].to_list() for name in rows.columns} | found
+        for name in found.column_names:
+            table_rows = table_rows.append_column(name, found[name])
+        yield table_rows

@@ -38,7 +38,7 @@ __all__ = ["Directions", "Gains", "best_candidates"]
 _SMALL_PRODUCT = 1_000_000
 # Columns that are converted to double precision at once.
 _FEWEST_COLUMNS = 256
-_TILE_CELLS = 16_000_000  # 128 MB
+_TILE_CELLS = 4_000_000  # 32 MB
 
 
 def best_candidates(
