@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from onnx import TensorProto, compose, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -78,6 +79,16 @@ def test_many_rows(fitted, tmp_path, name):
     frame.loc[::13, "colour"] = "violet"
     frame.loc[::17, "colour"] = None
     assert_the_same(fitted(name), frame, tmp_path)
+
+
+def test_the_reference_implementation_computes_the_same(fitted, odd_rows, tmp_path):
+    """The graph relies on the standard's operators, not on those of one runtime."""
+    model = fitted("rbf + mixed + gp")
+    given = inputs_of(exported(model, tmp_path, dtype="float64"), odd_rows, "float64")
+    reader = ReferenceEvaluator(str(tmp_path / "model.onnx"))
+    label, probabilities = reader.run(["label", "probabilities"], given)
+    assert label.tolist() == model.predict(odd_rows).tolist()
+    assert_allclose(probabilities, model.predict_proba(odd_rows), rtol=0, atol=1e-10)
 
 
 def test_thresholds_and_noise_that_vary_with_the_row(varying, tmp_path):
