@@ -10,12 +10,16 @@ import pytest
 README = Path(__file__).parents[1] / "README.md"
 
 
+DOCS = README.parent / "docs"
+
+
 @pytest.mark.parametrize(
-    "document", [README, README.parent / "docs/explaining.md"], ids=lambda path: path.name
+    "document", [README, DOCS / "explaining.md", DOCS / "export.md"], ids=lambda path: path.name
 )
-def test_the_example_prints_what_the_document_shows(document):
+def test_the_example_prints_what_the_document_shows(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     code, output = re.search(
-        r"```python\n(.*?)```\n\n```\n(.*?)```", document.read_text("utf-8"), re.DOTALL
+        r"```python\n((?:(?!```).)*)```\n\n```\n(.*?)```", document.read_text("utf-8"), re.DOTALL
     ).groups()
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
