@@ -29,7 +29,7 @@ test-clusters: $(VENV)/dev.stamp
 # The oldest versions that pyproject.toml promises. Their deprecations are no concern of ours.
 test-oldest: $(OLDEST)/test.stamp
 	$(call PYTEST,$(OLDEST)) -W ignore::DeprecationWarning $(addprefix tests/,core data model inference \
-	  prediction search kernel gp metrics datasets sources estimators/test_parameters.py) \
+	  prediction search kernel gp metrics datasets sources estimators/test_parameters.py export/test_onnx.py) \
 	  $(addprefix tests/estimators/test_contract.py::test_,constant_columns_are_harmless \
 	  weights_are_repetitions_in_any_order labels_of_any_type_give_the_same_model \
 	  data_frames_with_categories_and_missing_cells probabilities_and_losses bad_data_is_refused)

@@ -12,6 +12,7 @@ import pytest
 README = Path(__file__).parents[1] / "README.md"
 
 
+BEGIN_ANEW = ["start", "data", "explaining", "export"]
 GO_ON_WITH_THE_FIRST_EXAMPLE = ["labels-and-decisions", "prediction-sets", "uncertainty"]
 
 
@@ -35,8 +36,9 @@ def can_run(code: str) -> bool:
     return all(find_spec(package) for package in re.findall(r"^(?:from|import) (\w+)", code, re.MULTILINE))
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/start.md", "docs/data.md", "docs/explaining.md"])
-def test_examples_print_what_the_document_shows(document):
+@pytest.mark.parametrize("document", ["README.md", *(f"docs/{name}.md" for name in BEGIN_ANEW)])
+def test_examples_print_what_the_document_shows(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     names = {}
     for code, output in examples(document):
         assert printed(code, names) == output

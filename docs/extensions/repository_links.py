@@ -12,7 +12,7 @@ import isbor.estimators
 
 PAGES = {"README": "start", "CONTRIBUTING": "contributing", "CHANGELOG": "changelog"}
 ABOVE = re.compile(rf"\]\((\.\./)*\.\./({'|'.join(PAGES)})\.md")
-MODULE = re.compile(r"\]\((?:\.\./)+src/(isbor/[\w/]+)\.py\)")
+MODULE = re.compile(r"\]\((?:\.\./)+src/(isbor/[\w/]+?)(?:\.py)?\)")
 EXAMPLE = re.compile(r"\]\(((?:\.\./)*)examples/(?:(README)|(plot_\w+))\.(?:rst|py)\)")
 PAGE = re.compile(r"\bdocs/([\w/-]+)\.md\b")
 # A module of an estimator is shown by its class.

@@ -1,4 +1,4 @@
-"""Models on the command line: ``isbor fit``, ``predict``, ``evaluate``, ``info`` and ``explain``."""
+"""Models on the command line: ``isbor fit``, ``predict``, ``evaluate``, ``info``, ``explain``, ``export``."""
 
 import csv
 import json
@@ -10,6 +10,7 @@ import sys
 import time
 
 import numpy as np
+import onnxruntime
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -356,7 +357,24 @@ def test_exported_files_are_those_of_the_library(school, tmp_path, call):
     export.to_json(isbor.load(model), tmp_path / "ours.json", bands=False)
     assert (tmp_path / "page.html").read_bytes() == (tmp_path / "ours.html").read_bytes()
     assert (tmp_path / "model.json").read_bytes() == (tmp_path / "ours.json").read_bytes()
-    assert_user_error(call("export", str(model), cwd=tmp_path), "Give --html page.html, or --json")
+    message = "Give --html page.html, --json model.json, or --onnx model.onnx"
+    assert_user_error(call("export", str(model), cwd=tmp_path), message)
+
+
+def test_an_exported_graph_predicts_as_the_command_does(school, call):
+    directory, _ = school
+    arguments = ["grädes.isbor", "--onnx", "grädes.onnx", "--onnx-dtype", "float64"]
+    result = run("export", *arguments, cwd=directory)
+    assert result.returncode == 0, result.stderr
+    session = onnxruntime.InferenceSession(str(directory / "grädes.onnx"))
+    cells = read((directory / "new.csv").read_text("utf-8"))  # an empty cell is missing here and there
+    types = {port.name: object if port.type == "tensor(string)" else float for port in session.get_inputs()}
+    rows = {name: np.array([[row[name]] for row in cells]).astype(kind) for name, kind in types.items()}
+    label, probabilities = session.run(None, rows)
+    expected = read(call("predict", "grädes.isbor", "new.csv", "--proba", cwd=directory).stdout)
+    assert label.tolist() == [row["prediction"] for row in expected]
+    columns = [[float(row[f"P({grade})"]) for row in expected] for grade in ORDER]
+    np.testing.assert_allclose(probabilities.T, columns, rtol=0, atol=1e-10)
 
 
 @pytest.mark.slow

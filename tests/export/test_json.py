@@ -2,7 +2,6 @@
 
 import json
 import os
-from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -12,39 +11,12 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from isbor import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR
+from isbor import GPOR, ISBOR, ISVOR, SVOR
 from isbor.estimators.linear import OrderedProbit
 from isbor.export import to_html, to_json
-from isbor.search.selection import Known, Selection
+from tests.export.models import FAMILIES, GRADES, MODELS
 from tests.export.programs import in_javascript, needs_node, rows_of, run_node
-from tests.problems import noisy_rows, shop, varying_cuts
-
-GRADES = ["poor", "fair", "good"]
-
-
-@pytest.fixture(scope="module")
-def table():
-    """Rows with categories, ordered ones too, and missing cells."""
-    frame, y = shop(120)
-    return frame, np.array(GRADES)[y]
-
-
-@pytest.fixture(scope="module")
-def odd_rows():
-    """Rows with all that a model may meet: unseen categories, missing cells, values out of range."""
-    frame, _ = shop(14, seed=5)
-    frame["size"] = frame["size"].astype(object)
-    frame.loc[0, "colour"] = "violet"
-    frame.loc[1, "colour"] = None
-    frame.loc[2, "age"] = np.nan
-    frame.loc[3, "income"] = 1e4
-    frame.loc[4, "age"] = -300.0
-    frame.loc[5, "size"] = "xxl"
-    frame.loc[6, "size"] = None
-    frame.loc[7, "income"] = 1e12
-    frame.loc[8, ["age", "one"]] = 90.0, 2.0
-    frame["size"] = pd.Categorical(frame["size"], ["s", "m", "l", "xxl"], ordered=True)
-    return frame
+from tests.problems import noisy_rows
 
 
 def assert_the_same(model, X, folder, rows=None):
@@ -74,52 +46,18 @@ def assert_the_same(model, X, folder, rows=None):
     return found
 
 
-MODELS = {
-    "rbf": ISBOR(basis="rbf"),
-    "ard": ISBOR(basis="rbf", metric="ard"),
-    "mixed": ISBOR(basis="mixed", effort="fast"),
-    "sbor": SBOR(),
-    "gpor": GPOR(),
-    "gpor ep ard": GPOR(inference="ep", metric="ard", max_iter=20),
-    "svor": SVOR(),
-    "svor poly": SVOR(kernel="poly", degree=2, coef0=1.0),
-    "svor linear": SVOR(kernel="linear"),
-    "isvor": ISVOR(),
-    "kdlor": KDLOR(),
-}
+@needs_node
+@pytest.mark.parametrize("name", [*MODELS, *FAMILIES])
+def test_all_systems_and_families_predict_the_same(fitted, odd_rows, tmp_path, name):
+    found = assert_the_same(fitted(name), odd_rows, tmp_path)
+    if name in FAMILIES:
+        assert len({one["model"] for one in found[0]["functions"]}) == len(fitted(name)._model.models)
 
 
 @needs_node
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("name", MODELS)
-def test_all_systems_predict_the_same(table, odd_rows, tmp_path, name):
-    model = MODELS[name].set_params(classes=GRADES).fit(*table)
-    assert_the_same(model, odd_rows, tmp_path)
-
-
-@needs_node
-@pytest.mark.parametrize("families", [("gp",), ("rbf", "mixed", "gp")], ids=" + ".join)
-def test_averages_and_gaussian_processes(table, odd_rows, tmp_path, monkeypatch, families):
-    chosen = Selection(families, (), "set by a test."), Known()
-    monkeypatch.setattr("isbor.estimators.isbor.select_families", lambda *_: chosen)
-    model = ISBOR(classes=GRADES, effort="fast").fit(*table)
-    model._model = replace(model._model, temperature=0.7)
-    found = assert_the_same(model, odd_rows, tmp_path)
-    assert len({one["model"] for one in found[0]["functions"]}) == len(model._model.models)
-
-
-@needs_node
-@pytest.mark.parametrize("empty", [False, True], ids=["all classes", "empty classes"])
-def test_thresholds_and_noise_that_vary_with_the_row(tmp_path, empty):
-    X, y, _ = varying_cuts(400, seed=1, spread=0.4)
-    X, y = np.column_stack([X, y]), np.clip(y + (X[:, 0] > 1.5), 0, 4)
-    classes = range(-1, 7) if empty else None
-    y = y + (y > 2) if empty else y
-    model = ISBOR(basis="mixed", effort="fast", classes=classes).fit(X[:, :2], y)
-    assert model._model.models[0].shape_weights is not None
-    rows = np.vstack([X[:20, :2], [[9.0, -9.0], [0.0, 30.0]]])
-    named = [{"x0": a, "x1": b} for a, b in rows.tolist()]
-    found = assert_the_same(model, rows, tmp_path, named)
+def test_thresholds_and_noise_that_vary_with_the_row(varying, tmp_path):
+    model, rows = varying
+    found = assert_the_same(model, rows, tmp_path, [{"x0": a, "x1": b} for a, b in rows.tolist()])
     assert np.ptp([one["thresholds"][1] - one["thresholds"][0] for one in found]) > 0.0
 
 

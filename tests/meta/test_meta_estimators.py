@@ -18,12 +18,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from isbor import ISBOR
 from isbor.estimators.linear import OrderedProbit
-from isbor.meta import PredictionSetClassifier, TunedDecisionClassifier, suspicious_labels
+from isbor.meta import (
+    IntervalLabelClassifier,
+    PredictionSetClassifier,
+    TunedDecisionClassifier,
+    suspicious_labels,
+)
 from isbor.metrics import get_scorer, mean_absolute_error
 
 GRADES = ["poor", "fair", "good", "excellent"]  # alphabetical order would reverse most of them
-META = [PredictionSetClassifier, TunedDecisionClassifier]
-both = pytest.mark.parametrize("meta", META)
+META = [PredictionSetClassifier, TunedDecisionClassifier, IntervalLabelClassifier]
+each = pytest.mark.parametrize("meta", META)
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +57,7 @@ def expected_failures(estimator):
         PredictionSetClassifier(LogisticRegression()),
         PredictionSetClassifier(OrderedProbit(), method="cross", cv=2),
         TunedDecisionClassifier(LogisticRegression(), cv=2),
+        IntervalLabelClassifier(OrderedProbit(n_jobs=1)),
     ],
     expected_failed_checks=expected_failures,
 )
@@ -62,7 +68,7 @@ def test_scikit_learn(estimator, check):
 # --- Orders ------------------------------------------------------------------------------------------------
 
 
-@both
+@each
 @pytest.mark.parametrize("inside", [LogisticRegression(), OrderedProbit(n_jobs=1)], ids=["theirs", "ours"])
 def test_the_order_comes_from_any_place(meta, inside, grades):
     X, codes = grades
@@ -79,7 +85,7 @@ def test_the_order_comes_from_any_place(meta, inside, grades):
         assert np.mean(model.predict(X) == np.array(GRADES)[expected.predict(X)]) > 0.99
 
 
-@both
+@each
 def test_strings_without_an_order_are_refused(meta, grades):
     X, codes = grades
     with pytest.raises(ValueError, match="whose order must be given"):
@@ -98,7 +104,7 @@ def test_a_class_that_a_fold_lacks_has_probability_zero(grades):
 # --- Tables and tools --------------------------------------------------------------------------------------
 
 
-@both
+@each
 @pytest.mark.parametrize("library", [pd, pl])
 def test_data_frames_with_categories(meta, library, grades):
     X, y = grades
@@ -109,7 +115,7 @@ def test_data_frames_with_categories(meta, library, grades):
     assert mean_absolute_error(y, model.predict(frame)) < 0.4
 
 
-@both
+@each
 def test_grid_searches_pipelines_pickles_and_clones(meta, grades):
     X, y = grades
     search = GridSearchCV(
@@ -123,7 +129,7 @@ def test_grid_searches_pipelines_pickles_and_clones(meta, grades):
     assert_array_equal(pickle.loads(pickle.dumps(again)).predict(X), search.best_estimator_.predict(X))
 
 
-@both
+@each
 def test_weights_reach_the_model_inside(meta, grades):
     X, y = grades
     weight = np.where(np.arange(len(y)) % 2, 1.0, 0.0)

@@ -13,7 +13,12 @@ from sklearn.preprocessing import StandardScaler
 
 from isbor import GPOR, ISBOR, ISVOR, KDLOR, SBOR, SVOR
 from isbor.estimators.linear import OrderedProbit
-from isbor.meta import PredictionSetClassifier, TunedDecisionClassifier, suspicious_labels
+from isbor.meta import (
+    IntervalLabelClassifier,
+    PredictionSetClassifier,
+    TunedDecisionClassifier,
+    suspicious_labels,
+)
 from isbor.metrics import get_scorer, mean_absolute_error
 
 META = [PredictionSetClassifier, TunedDecisionClassifier]
@@ -164,3 +169,23 @@ def test_without_routing_other_arguments_are_refused(rows):
         PredictionSetClassifier(LogisticRegression(), method="cross", cv=GroupKFold(5)).fit(
             X, y, groups=groups
         )
+
+
+def test_weights_and_groups_of_intervals(rows):
+    """A weight counts for all copies of a row, and groups stay together."""
+    X, y, weight, groups = rows
+    pairs = np.stack([np.maximum(y - (groups % 2), 0), y], axis=1)
+    inside = OrderedProbit(n_jobs=1).set_fit_request(sample_weight=True)
+    model = IntervalLabelClassifier(inside, cv=GroupKFold(3)).fit(
+        X, pairs, sample_weight=weight, groups=groups
+    )
+    with config_context(enable_metadata_routing=False):
+        folds = list(GroupKFold(3).split(X, y, groups))
+        expected = IntervalLabelClassifier(inside, cv=folds).fit(X, pairs, sample_weight=weight)
+        with pytest.raises(TypeError, match="groups"):
+            IntervalLabelClassifier(inside, cv=GroupKFold(3)).fit(X, pairs, groups=groups)
+    assert_array_equal(model.label_distributions_, expected.label_distributions_)
+    truth = np.where(weight, y, 3 - y)
+    assert mean_absolute_error(truth, model.predict(X)) < 0.6
+    proba = model.predict_proba(X, as_frame=True)
+    assert_array_equal(proba.to_numpy(), expected.predict_proba(X))

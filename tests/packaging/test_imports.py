@@ -9,8 +9,8 @@ import pytest
 import isbor
 from isbor.demo import LEAST_ROWS
 
-SLOW = {"dask", "distributed", "duckdb", "matplotlib", "numba", "pandas", "polars", "psutil", "pyarrow"}
-SLOW |= {"rich", "typer"}
+SLOW = {"dask", "distributed", "duckdb", "matplotlib", "numba", "onnx", "pandas", "polars", "psutil"}
+SLOW |= {"pyarrow", "rich", "typer"}
 SCIKIT_LEARN_LOADS = {"pandas", "psutil", "pyarrow", "rich"}  # itself, if they are installed
 
 WATCH = """

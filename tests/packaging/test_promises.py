@@ -32,7 +32,7 @@ def promised(*extras: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("folder", "extras"), [("src", ("dask", "experiments", "files")), ("benchmarks", ("bench",))]
+    ("folder", "extras"), [("src", ("dask", "experiments", "files", "onnx")), ("benchmarks", ("bench",))]
 )
 def test_what_is_imported_is_promised(folder, extras):
     ours = {"isbor", "benchmarks", "tests", *sys.stdlib_module_names}

@@ -164,23 +164,33 @@ def export(
     json: Annotated[
         Path | None, typer.Option(help="Write the model as JSON, for programs in other languages.")
     ] = None,
+    onnx: Annotated[
+        Path | None, typer.Option(help="Write labels and probabilities as an ONNX graph, for runtimes.")
+    ] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
     no_bands: Annotated[
-        bool, typer.Option("--no-bands", help="Leave out what bands need: files are smaller.")
+        bool, typer.Option("--no-bands", help="Leave out what bands need: pages and JSON are smaller.")
     ] = False,
+    onnx_dtype: Annotated[
+        Literal["float32", "float64"], typer.Option(help="Type of numbers in and out of the ONNX graph.")
+    ] = "float32",
 ) -> None:
-    """Write a model for use without Python: a page, or JSON. Files that exist are overwritten."""
+    """Write a model for use without Python: a page, JSON, or ONNX. Files that exist are overwritten."""
     with _users_errors():
-        if html is None and json is None:
-            raise ValueError("Nothing is to be written. Give --html page.html, or --json model.json.")
+        if html is None and json is None and onnx is None:
+            raise ValueError(
+                "Nothing is to be written. Give --html page.html, --json model.json, or --onnx model.onnx."
+            )
         from isbor.estimators.loading import load
-        from isbor.export import to_html, to_json
+        from isbor.export import to_html, to_json, to_onnx
 
         fitted = load(model)
         if json is not None:
             to_json(fitted, json, bands=not no_bands)
         if html is not None:
             to_html(fitted, html, title=title, bands=not no_bands)
+        if onnx is not None:
+            to_onnx(fitted, onnx, dtype=onnx_dtype)
 
 
 @contextmanager

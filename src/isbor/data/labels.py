@@ -32,6 +32,7 @@ from isbor._core.warnings import warn_user
 
 __all__ = [
     "OrderedLabels",
+    "declared_order",
     "encode_labels",
     "is_missing",
     "is_quantity",
@@ -166,7 +167,7 @@ def _read(labels: object, name: str) -> tuple[LabelArray, LabelArray | None]:
         _refuse_missing(column.is_null().to_numpy(), name)
         # Not column_or_1d: it turns the nullable integers and booleans of pandas into floats.
         values = column.to_numpy()
-        categories = _declared_order(column)
+        categories = declared_order(column)
     else:
         values = _one_dimensional(column)
         _refuse_missing(np.ma.getmaskarray(column).ravel() if np.ma.isMaskedArray(column) else False, name)
@@ -182,7 +183,7 @@ def _read(labels: object, name: str) -> tuple[LabelArray, LabelArray | None]:
     return values, None if categories is None else _read_order(list(categories))
 
 
-def _declared_order(column: nw.Series[Any]) -> Iterable[Any] | None:
+def declared_order(column: nw.Series[Any]) -> Iterable[Any] | None:
     """Return the categories of an ordered categorical, lowest first; None for other columns."""
     if not column.implementation.is_pandas_like():
         return column.dtype.categories if isinstance(column.dtype, nw.Enum) else None

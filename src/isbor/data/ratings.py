@@ -2,13 +2,13 @@
 
 from typing import Any, Literal, NamedTuple
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_consistent_length
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.frames import take_rows
+from isbor.data.label_tables import label_table
 from isbor.data.labels import is_missing
 
 __all__ = ["RatedRows", "from_ratings"]
@@ -64,7 +64,12 @@ def from_ratings(
     """
     if count not in ("items", "ratings"):
         raise ValueError(f"count is {count!r}; 'items' or 'ratings' is needed.")
-    table = _cells(ratings)
+    table = label_table(ratings)
+    if table.ndim != 2:
+        raise ValueError(
+            f"ratings has {table.ndim} dimension(s); 2 are needed, a row for each item and a column for each "
+            "rater. If all items have a single label, no rows need to be made: pass X and y to fit."
+        )
     check_consistent_length(X, table)
     known = ~np.vectorize(is_missing, otypes=[bool])(table)
     if not known.any():
@@ -73,22 +78,3 @@ def from_ratings(
     y = np.array(table[groups, raters].tolist())
     weight = 1.0 / known.sum(axis=1)[groups] if count == "items" else np.ones(len(groups))
     return RatedRows(take_rows(X, groups), y, weight, groups)
-
-
-def _cells(ratings: object) -> LabelArray:
-    """Return the table of labels as objects, (n_items, n_raters)."""
-    frame: Any = nw.from_native(ratings, pass_through=True, eager_only=True)
-    if isinstance(frame, nw.DataFrame):
-        cells = np.empty(frame.shape, dtype=object)
-        for j, name in enumerate(frame.columns):
-            cells[:, j] = frame[name].to_list()
-        return cells
-    cells = np.array(ratings, dtype=object)
-    if isinstance(ratings, np.ma.MaskedArray):
-        cells[np.ma.getmaskarray(ratings)] = None
-    if cells.ndim != 2:
-        raise ValueError(
-            f"ratings has {cells.ndim} dimension(s); 2 are needed, a row for each item and a column for each "
-            "rater. If all items have a single label, no rows need to be made: pass X and y to fit."
-        )
-    return cells

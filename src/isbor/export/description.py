@@ -32,7 +32,7 @@ from isbor.model.cuts import gap_patterns
 from isbor.prediction.bands import Reference, even_draws
 from isbor.prediction.ensemble import Ensemble, Model
 
-__all__ = ["describe"]
+__all__ = ["Described", "describe", "exportable"]
 
 Described: TypeAlias = dict[str, Any]
 
@@ -40,12 +40,8 @@ _MOST_NUMBERS = 2_000_000  # about 40 MB
 _LARGEST_WHOLE = 2**53  # larger integers are rounded by readers that have double precision numbers only
 
 
-def describe(model: object, owner: str, bands: bool) -> Described:
-    """Return the description of a fitted estimator; `owner` is what errors name.
-
-    Without `bands`, what only they need is left out.
-    """
-    estimator = _exportable(model, owner)
+def describe(estimator: OrdinalClassifier, bands: bool) -> Described:
+    """Return the description of an exportable estimator; without `bands`, what only they need is left out."""
     return {
         "format": "isbor-model",
         "version": 1,
@@ -62,8 +58,8 @@ def describe(model: object, owner: str, bands: bool) -> Described:
     }
 
 
-def _exportable(model: object, owner: str) -> OrdinalClassifier:
-    """Return the model if it is fitted and can be exported, else raise an error."""
+def exportable(model: object, owner: str) -> OrdinalClassifier:
+    """Return the model if it is fitted and can be exported, else raise an error that names `owner`."""
     if not isinstance(model, OrdinalClassifier):
         raise TypeError(
             f"{owner} got a {type(model).__name__}; a fitted estimator of isbor is needed. Of a pipeline, "
@@ -109,8 +105,8 @@ def _label(label: object) -> object:
     """Return a class or a category as JSON has it, others as text."""
     if isinstance(label, int) and not isinstance(label, bool) and abs(label) > _LARGEST_WHOLE:
         raise ValueError(
-            f"The label or category {label} cannot be exported: in JSON, integers beyond 2^53 are rounded by "
-            "many readers. Convert the column to strings."
+            f"The label or category {label} cannot be exported: integers beyond 2^53 are rounded by many "
+            "readers, which have double precision numbers only. Convert the column to strings."
         )
     return label if isinstance(label, str | bool | int | float) else str(label)
 

@@ -1,4 +1,4 @@
-"""What is written: the description as JSON, and a page that holds it."""
+"""What is written: the description as JSON or as an ONNX graph, and a page that holds it."""
 
 import html
 import json
@@ -6,12 +6,14 @@ import os
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from isbor._core.whole_files import write_whole
-from isbor.export.description import describe
+from isbor.export.description import describe, exportable
+from isbor.export.graph.assembly import assemble
+from isbor.export.graph.files import as_bytes
 
-__all__ = ["to_html", "to_json"]
+__all__ = ["to_html", "to_json", "to_onnx"]
 
 PathArgument: TypeAlias = str | os.PathLike[str]
 
@@ -46,7 +48,7 @@ def to_json(model: object, path: PathArgument, *, bands: bool = True) -> None:
     [1, 2, 3, 4, 5]
     """
     place = _writable(path)
-    write_whole(place, (_lines(describe(model, "to_json", bands)) + "\n").encode())
+    write_whole(place, (_lines(describe(exportable(model, "to_json"), bands)) + "\n").encode())
 
 
 def to_html(model: object, path: PathArgument, *, title: str | None = None, bands: bool = True) -> None:
@@ -81,13 +83,61 @@ def to_html(model: object, path: PathArgument, *, title: str | None = None, band
     True
     """
     place = _writable(path)
-    described = describe(model, "to_html", bands)
+    described = describe(exportable(model, "to_html"), bands)
     if not described["probabilities"]:
         raise ValueError(
             f"This {described['estimator']} has probability=False; the page shows class probabilities. Set "
             "probability=True before fit."
         )
     write_whole(place, _page(described, title or described["estimator"]).encode())
+
+
+def to_onnx(model: object, path: PathArgument, *, dtype: Literal["float32", "float64"] = "float32") -> None:
+    """Write a fitted model as an ONNX graph, which runtimes in many languages compute.
+
+    The outputs are those of a classifier of skl2onnx without ZipMap: ``label``, (n,), and ``probabilities``,
+    (n, classes). A model that was fitted to an array has the input ``X``, (n, features). Others have an input
+    for each feature, named like it, of shape (n, 1): strings for strings, else numbers, also for booleans and
+    numbers that are categories. NaN and the empty string are missing cells. A category that did not occur in
+    training is unseen, as in `predict`. Where Python would refuse a row, because of a missing cell or an
+    infinite number, its probabilities are NaN.
+
+    Parameters
+    ----------
+    model : ISBOR, SBOR, GPOR, SVOR, ISVOR or KDLOR
+        A fitted estimator. A Gaussian process of more than about 2,000 rows is refused.
+    path : str or path
+        File to write. It is written completely or not at all.
+    dtype : {"float32", "float64"}, default="float32"
+        Type of numeric inputs and of probabilities. The graph computes in double precision either way, so
+        this matters only for numbers that single precision rounds, such as 1234567.8.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import onnxruntime
+    >>> from isbor import ISBOR
+    >>> from isbor.datasets import make_saddle
+    >>> from isbor.export import to_onnx
+    >>> X, y = make_saddle(200, random_state=0)
+    >>> model = ISBOR(basis="rbf").fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     to_onnx(model, Path(folder) / "model.onnx")
+    ...     session = onnxruntime.InferenceSession(Path(folder) / "model.onnx")
+    >>> label, probabilities = session.run(None, {"X": X.astype("float32")})
+    >>> bool((label == model.predict(X)).all())
+    True
+    """
+    if dtype not in ("float32", "float64"):
+        raise ValueError(f"dtype is {dtype!r}; 'float32' or 'float64' is needed.")
+    place = _writable(path)
+    estimator = exportable(model, "to_onnx")
+    described, encoding = describe(estimator, bands=False), estimator._encoding
+    is_matrix = encoding.feature_names is None and not any(encoding.categories)
+    if is_matrix and encoding.missing == "auto":  # of arrays
+        described["refuses_missing"] = not encoding.indicator.any()
+    write_whole(place, as_bytes(assemble(described, dtype, is_matrix), described))
 
 
 def _writable(path: PathArgument) -> Path:

@@ -149,7 +149,9 @@ def suspicious_labels(
     passed = Passed.of_weights(model, sample_weight)
     table = LabelledTable.read(model, X, y, classes, sample_weight, passed)
     codes, order = table.labels.codes, table.labels.classes
-    proba = table.cross_fitted(model, stratified_folds(table, cv, check_random_state(random_state)))
+    proba = table.cross_fitted(
+        model, stratified_folds(table.labels.codes, cv, check_random_state(random_state), table.passed)
+    )
     scores, wrong = error_scores(proba, codes, error_rate)
     rows = np.argsort(-scores, kind="stable")
     predicted = order[median_levels(proba)]

@@ -180,7 +180,7 @@ class PredictionSetClassifier(ClassifierMixin, BaseEstimator):
     def _folds(self, table: LabelledTable) -> list[tuple[IntArray, IntArray]]:
         random = check_random_state(self.random_state)
         if self.method == "cross":
-            return random_folds(table, self.cv, random)
+            return random_folds(table.labels.codes, self.cv, random, table.passed)
         if len(table) < 2:
             raise ValueError(
                 "There is one row (n_samples=1); at least 2 are needed: some train, some calibrate."

@@ -8,15 +8,18 @@ else is passed on.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+
+from isbor._core.types import FloatArray, IntArray
 
 __all__ = ["Passed", "router_of"]
 
@@ -26,7 +29,7 @@ def router_of(meta: Any, *, fits: bool = True, splits: bool = True) -> MetadataR
     router: MetadataRouter = MetadataRouter(owner=meta).add_self_request(meta)
     if fits:
         router.add(estimator=meta.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
-    if splits and not isinstance(meta.cv, Integral):
+    if splits and meta.cv is not None and not isinstance(meta.cv, Integral):
         mapping = MethodMapping().add(caller="fit", callee="split")
         router.add(splitter=check_cv(meta.cv), method_mapping=mapping)
     return router
@@ -62,6 +65,20 @@ class Passed:
             routed.estimator.fit if "estimator" in routed else {},
             routed.splitter.split if "splitter" in routed else {},
         )
+
+    def of_rows(self, rows: IntArray, n_rows: int) -> Self:
+        """Return what the classifier inside gets with some of the rows."""
+        chosen = {name: _of_rows(value, rows, n_rows) for name, value in self.fit.items()}
+        return replace(self, fit=chosen)
+
+    def with_weights(self, estimator: Any, weight: FloatArray) -> Self:
+        """Return it with other weights for the classifier inside."""
+        return replace(self, fit={**self.fit, _weight_parameter(estimator): weight})
+
+
+def _of_rows(value: Any, rows: IntArray, n_rows: int) -> Any:
+    array = np.asarray(value)
+    return array[rows] if array.shape[:1] == (n_rows,) else value
 
 
 def _weight_parameter(estimator: Any) -> str:

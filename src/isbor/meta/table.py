@@ -29,6 +29,7 @@ from isbor.metrics.arguments import spread_columns
 __all__ = [
     "Folds",
     "LabelledTable",
+    "given_order",
     "ordered_proba",
     "random_folds",
     "set_features",
@@ -59,7 +60,7 @@ class LabelledTable:
         passed: Passed,
     ) -> Self:
         """Read labels and weights; the rows are left to the classifier inside."""
-        labels = encode_labels(y, _classes_of(estimator) if classes is None else classes)
+        labels = encode_labels(y, given_order(estimator, classes))
         check_consistent_length(X, labels.codes)
         weight = None if sample_weight is None else check_sample_weight(sample_weight, len(labels.codes))
         return cls(indexable(X)[0], labels, weight, passed)
@@ -80,13 +81,7 @@ class LabelledTable:
             model.set_params(**dict.fromkeys(unset, self.labels.classes.tolist()))
         rows = np.arange(len(self)) if rows is None else rows
         y = self.labels.classes[self.labels.codes[rows]]
-        passed = {name: self._of_rows(value, rows) for name, value in self.passed.fit.items()}
-        return model.fit(take_rows(self.X, rows), y, **passed)
-
-    def _of_rows(self, value: Any, rows: IntArray) -> Any:
-        """Return the part of an argument that belongs to some rows."""
-        array = np.asarray(value)
-        return array[rows] if array.shape[:1] == (len(self),) else value
+        return model.fit(take_rows(self.X, rows), y, **self.passed.of_rows(rows, len(self)).fit)
 
     def proba(self, model: Any, rows: IntArray) -> FloatArray:
         """Return class probabilities of some rows, with columns in order."""
@@ -108,23 +103,32 @@ class LabelledTable:
         return replace(self, labels=OrderedLabels(classes, codes, self.labels.given_order))
 
 
+def given_order(estimator: Any, classes: Any) -> Any:
+    """Return the classes that are given, else those that an estimator or one inside it has, else None."""
+    if classes is not None:
+        return classes
+    if isinstance(estimator, FrozenEstimator):  # it hides the parameters
+        return given_order(estimator.estimator, None)
+    return next((value for value in _class_parameters(estimator).values() if value is not None), None)
+
+
 def ordered_proba(model: Any, X: object, classes: LabelArray) -> FloatArray:
     """Return the class probabilities of a fitted classifier with columns in the order of `classes`."""
     return spread_columns(np.asarray(model.predict_proba(X), dtype=np.float64), model.classes_, classes)
 
 
-def random_folds(table: LabelledTable, cv: Any, random: np.random.RandomState) -> Folds:
+def random_folds(codes: IntArray, cv: Any, random: np.random.RandomState, passed: Passed) -> Folds:
     """Return folds: as given, or `cv` of equal size, drawn at random whatever the labels are."""
     if not isinstance(cv, Integral):
-        return _given_folds(table, cv)
-    return _folds_of(random.permutation(len(table)) % _number(len(table), int(cv)))
+        return _given_folds(codes, cv, passed)
+    return _folds_of(random.permutation(len(codes)) % _number(len(codes), int(cv)))
 
 
-def stratified_folds(table: LabelledTable, cv: Any, random: np.random.RandomState) -> Folds:
+def stratified_folds(codes: IntArray, cv: Any, random: np.random.RandomState, passed: Passed) -> Folds:
     """Return folds: as given, or `cv` drawn at random with about the same class frequencies."""
     if not isinstance(cv, Integral):
-        return _given_folds(table, cv)
-    codes, n_rows = table.labels.codes, len(table)
+        return _given_folds(codes, cv, passed)
+    n_rows = len(codes)
     order = random.permutation(n_rows)
     number = np.empty(n_rows, dtype=np.intp)
     number[order] = np.maximum(fold_numbers(codes[order], _number(n_rows, int(cv))), 0)
@@ -159,10 +163,10 @@ def _folds_of(number: IntArray) -> Folds:
     return [(np.flatnonzero(number != k), np.flatnonzero(number == k)) for k in np.unique(number)]
 
 
-def _given_folds(table: LabelledTable, cv: Any) -> Folds:
+def _given_folds(codes: IntArray, cv: Any, passed: Passed) -> Folds:
     """Return the folds of a splitter of scikit-learn or an iterable of splits."""
-    n_rows = len(table)
-    splits = check_cv(cv).split(np.zeros((n_rows, 1)), table.labels.codes, **table.passed.split)
+    n_rows = len(codes)
+    splits = check_cv(cv).split(np.zeros((n_rows, 1)), codes, **passed.split)
     folds = [(np.asarray(training), np.asarray(held_out)) for training, held_out in splits]
     times = np.bincount(np.concatenate([held_out for _, held_out in folds]), minlength=n_rows)
     if len(times) != n_rows or np.any(times != 1):
@@ -179,10 +183,3 @@ def _class_parameters(estimator: Any) -> dict[str, Any]:
     return {
         key: value for key, value in estimator.get_params().items() if key.rpartition("__")[2] == "classes"
     }
-
-
-def _classes_of(estimator: Any) -> Any:
-    """Return the order that an estimator or one inside it has; None without any."""
-    if isinstance(estimator, FrozenEstimator):  # it hides the parameters
-        return _classes_of(estimator.estimator)
-    return next((value for value in _class_parameters(estimator).values() if value is not None), None)

@@ -151,7 +151,9 @@ class TunedDecisionClassifier(ClassifierMixin, BaseEstimator):
         scorer = _scorer(self.scoring)
         passed = Passed.from_fit(self, sample_weight, params)
         table = LabelledTable.read(self.estimator, X, y, self.classes, sample_weight, passed)
-        folds = stratified_folds(table, self.cv, check_random_state(self.random_state))
+        folds = stratified_folds(
+            table.labels.codes, self.cv, check_random_state(self.random_state), table.passed
+        )
         proba = table.cross_fitted(self.estimator, folds)
         score = _scores(scorer, table)
         everything = np.arange(len(table))
