@@ -7,8 +7,6 @@ Democrat to strong Republican. Does a model that knows the order of the labels b
 and how sure is the difference? (American National Election Study; the table comes with statsmodels.)
 """
 
-import warnings
-
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
@@ -32,12 +30,10 @@ models = {
     "random forest": RandomForestClassifier(300, min_samples_leaf=5, random_state=0),
 }
 splits = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=0)
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    scores = {
-        name: -cross_val_score(model, X, y, cv=splits, scoring=get_scorer("rps"))
-        for name, model in models.items()
-    }
+scores = {
+    name: -cross_val_score(model, X, y, cv=splits, scoring=get_scorer("rps"))
+    for name, model in models.items()
+}
 
 # %%
 # The ranked probability score is a proper score for ordered labels: lower is better. Differences between
