@@ -40,14 +40,14 @@ for ward in range(6):
     X, grade = draw(200, seed=ward)
     ends_early = (np.arange(200) % 5 > 0) & (grade >= 3)
     ways = {
-        "left out": lambda: model.fit(X[~ends_early], grade[~ends_early]),
-        "as a 3": lambda: model.fit(X, np.where(ends_early, 3, grade)),
-        "as a 4": lambda: model.fit(X, np.where(ends_early, 4, grade)),
-        "as intervals": lambda: on_intervals.fit(X, as_pairs(grade, ends_early)),
-        "true grades, for comparison": lambda: model.fit(X, grade),
+        "left out": (model, X[~ends_early], grade[~ends_early]),
+        "as a 3": (model, X, np.where(ends_early, 3, grade)),
+        "as a 4": (model, X, np.where(ends_early, 4, grade)),
+        "as intervals": (on_intervals, X, as_pairs(grade, ends_early)),
+        "true grades, for comparison": (model, X, grade),
     }
-    for way, fit in ways.items():
-        p = fit().predict_proba(X_test)
+    for way, (estimator, rows, labels) in ways.items():
+        p = estimator.fit(rows, labels).predict_proba(X_test)
         median = 1 + np.argmax(np.cumsum(p, axis=1) >= 0.5, axis=1)
         losses.setdefault(way, []).append(log_loss(truth, p, labels=GRADES))
         errors.setdefault(way, []).append(mean_absolute_error(truth, median, labels=GRADES))
