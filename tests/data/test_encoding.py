@@ -317,7 +317,10 @@ def test_features_are_noted_and_compared(table):
     encoding, _, encode = learn(table)
     columns = list(table.columns)
     assert encoding.feature_names == tuple(columns)
-    with pytest.raises(ValueError, match=r"(?s)feature names should match.*must be in the same order"):
+    with pytest.raises(
+        ValueError,
+        match=r"(?s)feature names should match.*must be in the same order.*Pass X\[model.feature_names_in_\]",
+    ):
         encode(table[columns[::-1]])
     with pytest.raises(ValueError, match=r"(?s)feature names should match.*yet now missing:\n- age"):
         encode(table[columns[1:]])

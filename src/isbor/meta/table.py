@@ -59,6 +59,11 @@ class LabelledTable:
         passed: Passed,
     ) -> Self:
         """Read labels and weights; the rows are left to the classifier inside."""
+        if not hasattr(estimator, "get_params"):
+            raise TypeError(
+                f"estimator is of type {type(estimator).__name__}; a classifier with predict_proba is "
+                "needed, such as ISBOR(). Check the order of the arguments."
+            )
         labels = encode_labels(y, given_order(estimator) if classes is None else classes)
         check_consistent_length(X, labels.codes)
         weight = None if sample_weight is None else check_sample_weight(sample_weight, len(labels.codes))
