@@ -260,7 +260,7 @@ def test_a_table_with_semicolons_and_an_identifier(tmp_path, call):
     assert tuned in page_text(tmp_path / "isbor-compare-noten" / "report.html")
     # A warning is one sentence, without a file and a line of code.
     assert re.fullmatch(r"isbor: Warning: X holds 60 different [^\n]*'k0'[^\n]*\n", result.stderr)
-    assert call(*request, *limit, "--drop", "id", cwd=tmp_path).stderr == ""
+    assert call(*request, *limit, "--ignore", "id", cwd=tmp_path).stderr == ""
 
 
 def test_a_linear_model_is_among_those_compared_by_default(tmp_path, monkeypatch):

@@ -3,11 +3,13 @@
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
+import warnings
 
 import numpy as np
 import onnxruntime
@@ -215,6 +217,29 @@ def test_missing_columns_are_listed_and_what_was_there_stays(school, tmp_path, c
     assert {path.name for path in tmp_path.iterdir()} == {"other.csv", "out.csv"}
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["predict", "--interval", "90"], "--interval is 90; a number between 0 and 1 is needed"),
+        (["evaluate", "--target", "Grade"], "--target names 'Grade', .*Did you mean 'grade'"),
+    ],
+)
+def test_a_mistake_in_an_option_is_said_of_the_option(arguments, message, school, call):
+    command, *options = arguments
+    assert_user_error(call(command, "grädes.isbor", "new.csv", *options, cwd=school[0]), message)
+
+
+def test_a_table_is_warned_of_once(tmp_path, call):
+    rows = [[f"row {row[0]}", *row[1:]] for row in rows_of_a_school(40)]
+    write(tmp_path / "train.csv", rows)
+    options = "--order", "poor,fair,good", "--basis", "rbf", "--effort", "fast", "--cv", "2"
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        result = call("fit", "train.csv", "--target", "grade", *options, "-o", "g.isbor", cwd=tmp_path)
+    assert result.returncode == 0
+    assert result.stderr.count("different categories") == 1
+
+
 def test_an_error_in_a_later_block_leaves_the_output_as_it_was(school, tmp_path, call):
     directory, _ = school
     rows = [[*row[:3], "", "0"] for row in rows_of_a_school(200)] * 400
@@ -352,7 +377,9 @@ def test_explanations_are_those_of_the_row(school, call):
 
 def test_exported_files_are_those_of_the_library(school, tmp_path, call):
     model = school[0] / "grädes.isbor"
-    call("export", str(model), "--html", "page.html", "--json", "model.json", "--no-bands", cwd=tmp_path)
+    files = "--html", "page.html", "--json", "model.json"
+    result = call("export", str(model), *files, "--no-bands", cwd=tmp_path)
+    assert re.fullmatch(r"page\.html: \d+ kB\nmodel\.json: \d+ kB\n", result.stderr)
     export.to_html(isbor.load(model), tmp_path / "ours.html", bands=False)
     export.to_json(isbor.load(model), tmp_path / "ours.json", bands=False)
     assert (tmp_path / "page.html").read_bytes() == (tmp_path / "ours.html").read_bytes()

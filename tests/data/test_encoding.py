@@ -317,7 +317,10 @@ def test_features_are_noted_and_compared(table):
     encoding, _, encode = learn(table)
     columns = list(table.columns)
     assert encoding.feature_names == tuple(columns)
-    with pytest.raises(ValueError, match=r"(?s)feature names should match.*must be in the same order"):
+    with pytest.raises(
+        ValueError,
+        match=r"(?s)feature names should match.*must be in the same order.*Pass X\[model.feature_names_in_\]",
+    ):
         encode(table[columns[::-1]])
     with pytest.raises(ValueError, match=r"(?s)feature names should match.*yet now missing:\n- age"):
         encode(table[columns[1:]])
@@ -353,8 +356,21 @@ def test_identifiers_and_numbers_stored_as_text_are_warned_of():
     message = "30 different categories.*'0.000000', in column 'x'.*to_numeric.*drop"
     with pytest.warns(UserWarning, match=message):
         learn(frame)
-    learn(frame[:10])  # few rows may well differ
-    learn(pd.DataFrame({"x": [f"{i % 15}" for i in range(30)]}))
+    learn(pd.DataFrame({"x": [f"row {i}" for i in range(10)]}))  # few rows may well differ
+    learn(pd.DataFrame({"x": [f"{i % 15}" for i in range(30)]}))  # whole numbers may be codes
+
+
+@pytest.mark.parametrize("texts", [["0,5", "2,5", "13"], ["-0.5", "2.5", "13", "k.A."]])
+def test_text_that_is_mostly_numbers_with_fractions_is_warned_of(texts):
+    column = texts * 10
+    message = (
+        f"such as '{texts[0]}', in column 'x'; they are read as {len(texts)} categories without an order"
+    )
+    with pytest.warns(UserWarning, match=message):
+        learn(pd.DataFrame({"x": column}))
+    learn(pd.DataFrame({"x": pd.Categorical(column, texts, ordered=True)}))
+    learn(pd.DataFrame({"x": pd.Categorical([0.5, 1.5, 2.5] * 10)}))  # they were made categories on purpose
+    learn(pd.DataFrame({"x": ["0.5", "1.5", "a", "b", "c"] * 10}))  # mostly names
 
 
 def test_missing_cells_of_arrays_are_refused_by_default():

@@ -79,6 +79,7 @@ def test_labels_that_are_known(y):
         ([(1, 7)], [1, 2, 3], r"1 label\(s\) not in classes: \[7\]"),
         ([(None, None), (None, np.nan)], None, "All ends of the 2 intervals in y are missing"),
         ([("low", "high")], None, "whose order must be given"),
+        (["low or mid"], ["low", "mid"], r"not in classes: \['low or mid'\].*pass pairs \(lower, upper\)"),
         ([1, (2, 3)], None, r"Write a known label k as the pair \(k, k\)"),
         ([(np.inf, 2), (1, 2)], None, "1 of 4 labels are infinite"),
         ([(1, 2, 3)], None, "y should be a 1d array"),

@@ -40,7 +40,7 @@ def test_weights_are_floats_one_for_each_row(given, expected):
         (pd.Series([1, None, 3], dtype="Int64"), "sample_weight is nan in row 1"),
         (np.ma.array([1, 2, 3], mask=[0, 1, 0]), "sample_weight is nan in row 1"),
         ([0, 0, 0], "All sample weights are zero"),
-        (["a", "b", "c"], "could not convert string to float"),
+        (["a", "b", "c"], "sample_weight: could not convert string to float: 'a'. One number for each row"),
     ],
     ids=["short", "2-D", "empty", "negative", "scalar", "nan", "inf", "nullable", "masked", "zero", "text"],
 )

@@ -264,10 +264,14 @@ def test_probabilities_that_were_not_learned(file):
 # --- Files -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", ["nowhere/grades.isbor", "."])
-def test_a_place_that_cannot_be_written_to(place, tmp_path):
+@pytest.mark.parametrize(
+    ("place", "remedy"), [("nowhere/grades.isbor", "Create its folder first"), (".", "Save it elsewhere")]
+)
+def test_a_place_that_cannot_be_written_to(place, remedy, tmp_path):
     model = KDLOR(classes=GRADES).fit(*grades())
-    with pytest.raises(OSError, match=r"The model was not saved, and nothing was changed: .*") as raised:
+    with pytest.raises(
+        OSError, match=r"The model was not saved, and nothing was changed: .*" + remedy
+    ) as raised:
         model.save(tmp_path / place)
     assert raised.value.filename == str(tmp_path / place)
 

@@ -64,6 +64,15 @@ def test_expected_ranks_and_tables(fitted):
     assert "Partial dependence on age and colour" in str(model.effects(("age", "colour"), grid_size=4))
 
 
+def test_headings_of_a_printed_table_stand_apart():
+    names = ["very low", "high", "remarkably and exceedingly high"]
+    X = np.arange(30.0)[:, None]
+    y = pd.Categorical(np.array(names)[np.repeat([0, 1, 2], 10)], names, ordered=True)
+    head, line = str(OrderedProbit().fit(X, y).effects(0, grid_size=3)).splitlines()[1:3]
+    assert head.endswith("  P(very low)                 P(high) P(remarkably and exceed")
+    assert len(head) == len(line)
+
+
 def test_accumulated_local_effects_of_a_linear_score_are_a_line_whatever_depends_on_what():
     """Partial dependence averages rows that do not occur; for a line it makes no difference."""
     rng = np.random.default_rng(0)

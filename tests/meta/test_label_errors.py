@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from isbor.estimators.linear import OrderedProbit
 from isbor.meta import suspicious_labels
 from isbor.meta.label_errors import error_scores
 
@@ -57,3 +58,8 @@ def test_planted_errors_are_found(kind, real_sets):
 def test_an_error_rate_outside_the_unit_interval_is_refused():
     with pytest.raises(ValueError, match="error_rate is 0; a number between 0 and 1"):
         suspicious_labels([[0.0], [1.0]], [0, 1], error_rate=0)
+
+
+def test_arguments_in_another_order_are_refused():
+    with pytest.raises(TypeError, match=r"estimator is of type list; a classifier .*order of the arguments"):
+        suspicious_labels(OrderedProbit(), [[0.0], [1.0]], [0, 1])

@@ -106,6 +106,18 @@ def test_a_score_with_an_order_of_its_own_and_weights():
     assert set(rare.predict(X)) == {2}
 
 
+@pytest.mark.parametrize(
+    ("scoring", "error", "message"),
+    [
+        ("kappa", ValueError, "scoring is 'kappa'.*isbor.metrics, mae, .*qwk"),
+        (np.eye(2), TypeError, r"scoring is of type ndarray.*predict\(X, loss=cost\)"),
+    ],
+)
+def test_what_is_no_score_is_refused(scoring, error, message):
+    with pytest.raises(error, match=message):
+        TunedDecisionClassifier(OrderedProbit(), scoring=scoring).fit(*drawn(0, 50))
+
+
 def test_scores_of_probabilities_are_refused():
     with pytest.raises(ValueError, match="scores probabilities; they do not depend on decisions"):
         TunedDecisionClassifier(OrderedProbit(), scoring="rps").fit(*drawn(0, 50))

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -20,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from isbor import metrics
 from isbor.datasets import make_saddle
+from isbor.estimators.linear import OrderedProbit
 from isbor.metrics import get_scorer, scorer_names
 
 ON_LABELS = {
@@ -316,6 +319,31 @@ def test_string_orders_of_scorers():
     assert_allclose(get_scorer("log_loss")(model, X, categorical), expected)
     model.classes_ = np.array(LEVELS, dtype=object)  # an ordinal model knows the order itself
     assert get_scorer("mae")(model, X, y) == -(2 + 1) / 4
+
+
+def test_scores_do_not_take_an_alphabetical_order_for_that_of_the_labels():
+    X = np.random.default_rng(0).normal(size=(90, 1))
+    codes = np.digitize(X[:, 0], [-0.5, 0.5])
+    y = np.array(LEVELS)[codes]
+    model = LogisticRegression().fit(X, y)
+    message = (
+        r"LogisticRegression are strings in alphabetical order, \['high', 'low', 'mid'\].*'qwk', labels="
+    )
+    with pytest.raises(ValueError, match=message):
+        get_scorer("qwk")(model, X, y)
+    for name in ("accuracy", "zero_one", "log_loss"):  # no matter of order
+        assert get_scorer(name)(model, X, y) == get_scorer(name, labels=LEVELS)(model, X, y)
+    two = LogisticRegression().fit(X[codes != 1], y[codes != 1])
+    assert get_scorer("mae")(two, X[codes != 1], y[codes != 1]) > -0.1
+    # The wrapper sorts the labels; the estimator inside was given their order.
+    within = CalibratedClassifierCV(OrderedProbit(classes=LEVELS)).fit(X, y)
+    for inside in (within, FrozenEstimator(within)):
+        scorer = get_scorer("mae", labels=LEVELS)
+        assert get_scorer("mae")(inside, X, y) == scorer(inside, X, y) > -0.3
+    categorical = pd.Series(
+        pd.Categorical(y, sorted(LEVELS), ordered=True)
+    )  # an alphabetical order on purpose
+    assert get_scorer("mae")(OrderedProbit().fit(X, categorical), X, y) < 0
 
 
 def test_scorers_pickle_compare_and_show_themselves():

@@ -1,7 +1,10 @@
 """The two processes that compile: together they compile all that fits need, and nothing twice."""
 
+import os
 import subprocess
 import sys
+
+import pytest
 
 CODE = """
 import gc
@@ -29,3 +32,18 @@ def test_nothing_is_compiled_by_both_processes():
     assert modes
     assert proposals
     assert not modes & proposals
+
+
+@pytest.mark.parametrize(
+    ("fit", "message"),
+    [
+        ("ISBOR().fit([[0.0], [1.0]], ['low', 'high'])", "whose order must be given"),
+        ("ISBOR().fit(pandas.DataFrame({'a': [1, 'b']}), [0, 1])", "values of several types in column 'a'"),
+    ],
+)
+def test_mistakes_are_found_before_anything_is_compiled(fit, message, tmp_path):
+    code = f"import pandas\nfrom isbor import ISBOR\n{fit}"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}  # an empty cache
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert message in done.stderr
+    assert "compiling" not in done.stderr

@@ -191,6 +191,9 @@ def export(
             to_html(fitted, html, title=title, bands=not no_bands)
         if onnx is not None:
             to_onnx(fitted, onnx, dtype=onnx_dtype)
+        for path in (html, json, onnx):
+            if path is not None:
+                typer.echo(f"{path}: {path.stat().st_size / 1000:,.0f} kB", err=True)
 
 
 @contextmanager

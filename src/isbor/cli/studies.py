@@ -70,7 +70,7 @@ def compare(
         str | None,
         typer.Option(help="Labels, lowest first; needed if they are text.", metavar="A,B,…"),
     ] = None,
-    drop: Annotated[
+    ignore: Annotated[
         str | None, typer.Option(help="Columns that are not features, such as identifiers.", metavar="A,B,…")
     ] = None,
     models: Models = None,
@@ -89,7 +89,7 @@ def compare(
             data,
             target,
             order=names(order),
-            drop=names(drop),
+            drop=names(ignore),
             models=names(models),
             folds=folds,
             rounds=rounds,

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isbor._core.types import FloatArray, IntArray
-from isbor._core.warnings import warn_user
+from isbor.data.category_warnings import warn_of_categories
 from isbor.data.cells import Missing, cells_of, check_numbers, column_name, read_again, read_table
 from isbor.data.features import check_number
 from isbor.data.frames import UNSEEN, Category, as_numbers, as_positions
@@ -42,10 +42,7 @@ __all__ = [
     "learn_numbers",
     "learn_table",
     "no_value",
-    "warn_of_identifier",
 ]
-
-_FEW_ROWS = 20  # with fewer, one category per row is nothing unusual
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +267,8 @@ def learn_table(
     counts = weight > 0.0
     categories = tuple(_occurring(of_feature, cells[:, j], counts) for j, of_feature in enumerate(categories))
     for j, of_feature in enumerate(categories):
-        warn_of_identifier(of_feature, int(np.count_nonzero(counts)), column_name(names, j))
+        n_rows, where = int(np.count_nonzero(counts)), column_name(names, j)
+        warn_of_categories(of_feature, n_rows, where, ordered=bool(ordered[j]))
     encoding = learn_encoding(names, categories, ordered, cells, weight, missing)
     return encoding, encoding.encode(cells)
 
@@ -334,17 +332,6 @@ def _occurring(
     place[kept] = np.arange(len(kept))
     cells[present] = place[cells[present].astype(np.intp)]
     return tuple(categories[position] for position in kept)
-
-
-def warn_of_identifier(categories: tuple[Category, ...] | None, n_rows: int, where: str) -> None:
-    """Warn if a feature has more categories than half the rows: nothing can be learned from it."""
-    if categories is not None and n_rows >= _FEW_ROWS and len(categories) > n_rows / 2:
-        warn_user(
-            f"X holds {len(categories)} different categories, such as {categories[0]!r}, in {where}, for "
-            f"{n_rows} rows. Convert numbers that are stored as text, for example with pandas.to_numeric, "
-            "and drop identifiers.",
-            UserWarning,
-        )
 
 
 def no_value(where: str, n_rows: int) -> ValueError:

@@ -48,6 +48,8 @@ def check_names(found: tuple[str, ...] | None, fitted: tuple[str, ...] | None, o
             message += f"Feature names seen at fit time, yet now missing:\n{_listed(lacking)}"
         if not (unseen or lacking):
             message += "Feature names must be in the same order as they were in fit.\n"
+        if not lacking:
+            message += "Pass X[model.feature_names_in_], which has the columns of fit in their order.\n"
         raise ValueError(message)
 
 

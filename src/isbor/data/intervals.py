@@ -57,7 +57,12 @@ def read_intervals(y: object, classes: object = None) -> OrderedIntervals:
             "y holds pairs and single labels; one kind is needed. Write a known label k as the pair (k, k)."
         )
     if cells.ndim != 2 or cells.shape[1] != 2:
-        labels = encode_labels(y, classes)
+        try:
+            labels = encode_labels(y, classes)
+        except ValueError as error:
+            raise ValueError(
+                f"{error} If y holds ranges of labels, pass pairs (lower, upper): two columns or tuples."
+            ) from None
         return OrderedIntervals(labels.classes, labels.codes, labels.codes, labels.given_order)
     is_open = np.vectorize(_is_open, otypes=[bool])
     has_lower, has_upper = ~is_open(cells[:, 0], -np.inf), ~is_open(cells[:, 1], np.inf)

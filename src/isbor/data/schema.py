@@ -15,8 +15,9 @@ from typing import Self
 import numpy as np
 
 from isbor._core.types import BoolArray, FloatArray, IntArray
+from isbor.data.category_warnings import warn_of_categories
 from isbor.data.cells import Missing, cells_of, column_name, read_again, read_table
-from isbor.data.encoding import TableEncoding, learn_encoding, warn_of_identifier
+from isbor.data.encoding import TableEncoding, learn_encoding
 from isbor.data.frames import UNSEEN, Category, Column, as_numbers, as_positions, categories_of
 
 __all__ = ["Schema"]
@@ -132,7 +133,7 @@ class Schema:
             for j, known in enumerate(self.categories)
         )
         for j, of_feature in enumerate(categories):
-            warn_of_identifier(of_feature, len(cells), self._where(j))
+            warn_of_categories(of_feature, len(cells), self._where(j), ordered=bool(self.ordered[j]))
         placed = self._placed(categories, cells)
         return learn_encoding(
             self.names, categories, self.ordered, placed, weight, self.missing, fill_of_empty=0.0

@@ -13,8 +13,9 @@ import numpy as np
 
 from isbor._core.types import BoolArray, FloatArray, LabelArray
 from isbor.data.blocks import Block
+from isbor.data.category_warnings import warn_of_categories
 from isbor.data.cells import Missing, cells_of, column_name, read_table
-from isbor.data.encoding import TableEncoding, no_value, warn_of_identifier
+from isbor.data.encoding import TableEncoding, no_value
 from isbor.data.frames import Category, Column
 from isbor.data.labels import encode_labels
 from isbor.data.moments import Moments, steady
@@ -154,7 +155,7 @@ class Survey:
                 fill[j] = steady(self.numbers.mean[j], self.numbers.mean_square[j])
                 continue
             in_order = found.in_order
-            warn_of_identifier(in_order, self.n_rows, where)
+            warn_of_categories(in_order, self.n_rows, where, ordered=found.ordered)
             categories.append(in_order)
             ranked[j] = found.ordered and len(in_order) > 2
             if ranked[j]:

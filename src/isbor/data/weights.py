@@ -42,14 +42,17 @@ def nonnegative_weights(sample_weight: object, n_rows: int) -> FloatArray:
         values = [values] * n_rows
     elif isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
-    weight: FloatArray = check_array(
-        values,
-        ensure_2d=False,
-        ensure_all_finite=False,
-        ensure_min_samples=0,
-        dtype=np.float64,
-        input_name="sample_weight",
-    )
+    try:
+        weight: FloatArray = check_array(
+            values,
+            ensure_2d=False,
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+            dtype=np.float64,
+            input_name="sample_weight",
+        )
+    except ValueError as error:
+        raise ValueError(f"sample_weight: {error}. One number for each row is needed.") from None
     if weight.shape != (n_rows,):
         raise ValueError(
             f"sample_weight has shape {weight.shape}; one weight for each of the {n_rows} rows is needed. "

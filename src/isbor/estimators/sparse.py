@@ -1,5 +1,6 @@
 """Base class of the sparse Bayesian estimators: fitted attributes and verbose output."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +13,9 @@ from isbor._core.parallel import Workers
 from isbor._core.trace import Callback, Step, StopReason
 from isbor._core.types import FloatArray, IntArray
 from isbor._core.warnings import warn_user
+from isbor.data.cells import read_table
+from isbor.data.frames import data_frame
+from isbor.data.labels import encode_labels
 from isbor.data.training_set import TrainingSet
 from isbor.estimators.latent import LatentClassifier, thresholds_of_all_levels
 from isbor.estimators.progress import Progress
@@ -19,7 +23,7 @@ from isbor.inspection.relevance import feature_relevance
 from isbor.inspection.score import ScoreSum, score_of_ensemble
 from isbor.prediction.empty_classes import places_of_thresholds
 from isbor.prediction.ensemble import Ensemble
-from isbor.search.compilation import ensure_compiled
+from isbor.search.compilation import ensure_compiled, is_compiled
 from isbor.search.result import SearchResult
 from isbor.search.width import WidthTrial
 
@@ -63,6 +67,13 @@ class SparseClassifier(LatentClassifier):
         return self.feature_relevance_
 
     def _fit(self, X: object, y: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
+        if y is not None and not is_compiled():
+            # A mistake in the data is found at once, and not after half a minute of compilation.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the fit warns
+                encode_labels(y, self.classes)
+                if data_frame(X) is not None:
+                    read_table(type(self).__name__, X, self.missing)
         self._show(lambda callback: self._search(X, y, sample_weight, callback))
 
     def _show(self, search: Callable[[Callback | None], SearchResult]) -> None:

@@ -93,5 +93,7 @@ def write_file(path: Path, content: bytes) -> None:
     try:
         write_whole(path, content)
     except OSError as error:
-        what = f"The model was not saved, and nothing was changed: {error.strerror}. Save it elsewhere"
+        is_folder_missing = isinstance(error, FileNotFoundError)
+        remedy = "Create its folder first" if is_folder_missing else "Save it elsewhere"
+        what = f"The model was not saved, and nothing was changed: {error.strerror}. {remedy}"
         raise OSError(error.errno, what, str(path)) from error

@@ -45,6 +45,7 @@ Kind: TypeAlias = Literal["partial", "ale"]
 # Mean draws of class probabilities, (q, r), over encoded rows with shares.
 MeanDraws: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
+_WIDEST = 24  # column of a printed table
 _MOST_LINES = 30
 _TAIL = 0.05  # share of the rows on each side of the numbers that partial dependence shows
 
@@ -148,7 +149,9 @@ class Effects:
         head = f"{'':32}{'score':>8}"
         if self.expected is not None:
             head += f"{'rank':>7}" + (f"{f'band {self.coverage:.0%}':>16}" if self.expected_band else "")
-            head += "".join(f"{f'P({label})':>12.12}" for label in self.classes)
+            names = [f"P({label})" for label in self.classes]
+            width = min(max(12, *(len(name) + 1 for name in names)), _WIDEST)
+            head += "".join(f"{name:>{width}.{width - 1}}" for name in names)
         lines.append(head)
         points = list(product(*self.values))
         for i, point in enumerate(points[:_MOST_LINES]):
@@ -158,7 +161,7 @@ class Effects:
                 if self.expected_band is not None:
                     line += f"{f'{self.expected_band[0][i]:.2f} … {self.expected_band[1][i]:.2f}':>16}"
                 p = self.probabilities.reshape(len(points), -1)[i]
-                line += "".join(f"{share:12.2f}" for share in p)
+                line += "".join(f"{share:{width}.2f}" for share in p)
             lines.append(line)
         if len(points) > _MOST_LINES:
             lines.append(f"… and {len(points) - _MOST_LINES} more; to_frame() has all.")

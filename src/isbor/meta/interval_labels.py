@@ -32,13 +32,13 @@ from isbor.meta.self_consistency import class_frequencies, within
 from isbor.meta.table import (
     Folds,
     LabelledTable,
-    given_order,
     ordered_proba,
     random_folds,
     set_features,
     stratified_folds,
     tags_of_inside,
 )
+from isbor.metrics.declared_order import given_order
 
 __all__ = ["IntervalLabelClassifier"]
 
@@ -321,7 +321,7 @@ class _IntervalTable:
         passed: Passed,
     ) -> Self:
         """Read intervals and weights; the rows are left to the classifier inside."""
-        intervals = read_intervals(y, given_order(estimator, classes))
+        intervals = read_intervals(y, given_order(estimator) if classes is None else classes)
         check_consistent_length(X, intervals.lower)
         is_open = intervals.lower < intervals.upper
         inside = intervals.inside

@@ -14,7 +14,6 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, check_consistent_length, get_tags, indexable
 
@@ -25,11 +24,11 @@ from isbor.data.labels import OrderedLabels, encode_labels, ordered_union, rank_
 from isbor.data.weights import check_sample_weight
 from isbor.meta.routing import Passed
 from isbor.metrics.arguments import spread_columns
+from isbor.metrics.declared_order import class_parameters, given_order
 
 __all__ = [
     "Folds",
     "LabelledTable",
-    "given_order",
     "ordered_proba",
     "random_folds",
     "set_features",
@@ -60,7 +59,12 @@ class LabelledTable:
         passed: Passed,
     ) -> Self:
         """Read labels and weights; the rows are left to the classifier inside."""
-        labels = encode_labels(y, given_order(estimator, classes))
+        if not hasattr(estimator, "get_params"):
+            raise TypeError(
+                f"estimator is of type {type(estimator).__name__}; a classifier with predict_proba is "
+                "needed, such as ISBOR(). Check the order of the arguments."
+            )
+        labels = encode_labels(y, given_order(estimator) if classes is None else classes)
         check_consistent_length(X, labels.codes)
         weight = None if sample_weight is None else check_sample_weight(sample_weight, len(labels.codes))
         return cls(indexable(X)[0], labels, weight, passed)
@@ -77,7 +81,7 @@ class LabelledTable:
         """Return a clone of the estimator, fitted to all or some rows."""
         model = clone(estimator)
         if self.labels.given_order:
-            unset = [key for key, value in _class_parameters(model).items() if value is None]
+            unset = [key for key, value in class_parameters(model).items() if value is None]
             model.set_params(**dict.fromkeys(unset, self.labels.classes.tolist()))
         rows = np.arange(len(self)) if rows is None else rows
         y = self.labels.classes[self.labels.codes[rows]]
@@ -101,15 +105,6 @@ class LabelledTable:
         classes = ordered_union(self.labels.classes, model.classes_)
         codes = rank_labels(self.labels.classes, classes)[self.labels.codes]
         return replace(self, labels=OrderedLabels(classes, codes, self.labels.given_order))
-
-
-def given_order(estimator: Any, classes: Any) -> Any:
-    """Return the classes that are given, else those that an estimator or one inside it has, else None."""
-    if classes is not None:
-        return classes
-    if isinstance(estimator, FrozenEstimator):  # it hides the parameters
-        return given_order(estimator.estimator, None)
-    return next((value for value in _class_parameters(estimator).values() if value is not None), None)
 
 
 def ordered_proba(model: Any, X: object, classes: LabelArray) -> FloatArray:
@@ -176,10 +171,3 @@ def _given_folds(codes: IntArray, cv: Any, passed: Passed) -> Folds:
             "list(GroupKFold(5).split(X, y, groups))."
         )
     return folds
-
-
-def _class_parameters(estimator: Any) -> dict[str, Any]:
-    """Return the parameters `classes` of an estimator and of those inside it."""
-    return {
-        key: value for key, value in estimator.get_params().items() if key.rpartition("__")[2] == "classes"
-    }

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer as get_scikit_learn_scorer
+from sklearn.metrics import get_scorer_names as get_scikit_learn_scorer_names
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
@@ -238,7 +239,17 @@ class _Predicted(ClassifierMixin, BaseEstimator):
 def _scorer(scoring: Any) -> Any:
     """Return a scorer of labels."""
     if isinstance(scoring, str):
+        if scoring not in {*scorer_names(), *get_scikit_learn_scorer_names()}:
+            raise ValueError(
+                f"scoring is {scoring!r}, which is no name of a score. Use one of isbor.metrics, "
+                f"{', '.join(scorer_names())}, or of sklearn.metrics.get_scorer_names()."
+            )
         scoring = get_scorer(scoring) if scoring in scorer_names() else get_scikit_learn_scorer(scoring)
+    if not callable(scoring):
+        raise TypeError(
+            f"scoring is of type {type(scoring).__name__}; the name of a score or a scorer is needed. For a "
+            "matrix of costs nothing is tuned: call predict(X, loss=cost) of the estimator."
+        )
     if getattr(scoring, "response", "predict") != "predict":
         raise ValueError(
             f"scoring is {scoring!r}, which scores probabilities; they do not depend on decisions. Pass a "

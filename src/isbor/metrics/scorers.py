@@ -12,6 +12,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from isbor._core.types import LabelArray
 from isbor.data.labels import encode_labels, ordered_union
 from isbor.metrics.arguments import Order, spread_columns, union_order
+from isbor.metrics.declared_order import given_order, may_declare_order
 from isbor.metrics.measures import (
     accuracy,
     average_mae,
@@ -35,19 +36,20 @@ class _Entry:
     metric: Callable[..., float]
     sign: int  # −1 for errors, so that greater is better
     response: str  # method of the estimator that the metric evaluates
+    has_order: bool = True  # whether the score depends on the order of the classes
 
 
 _ENTRIES = {
     "mae": _Entry(mean_absolute_error, -1, "predict"),
-    "zero_one": _Entry(mean_zero_one_error, -1, "predict"),
-    "accuracy": _Entry(accuracy, 1, "predict"),
+    "zero_one": _Entry(mean_zero_one_error, -1, "predict", has_order=False),
+    "accuracy": _Entry(accuracy, 1, "predict", has_order=False),
     "amae": _Entry(average_mae, -1, "predict"),
     "mmae": _Entry(maximum_mae, -1, "predict"),
     "mse": _Entry(mean_squared_error, -1, "predict"),
     "qwk": _Entry(quadratic_weighted_kappa, 1, "predict"),
     "kendall": _Entry(kendall_tau, 1, "predict"),
     "rps": _Entry(ranked_probability_score, -1, "predict_proba"),
-    "log_loss": _Entry(log_loss, -1, "predict_proba"),
+    "log_loss": _Entry(log_loss, -1, "predict_proba", has_order=False),
 }
 
 
@@ -106,7 +108,9 @@ class OrdinalScorer:
         """Return the score of a fitted classifier on the rows X with labels y."""
         entry = _ENTRIES[self.name]
         classes = _fitted_classes(estimator)
-        order = _scoring_order(classes, y) if self.labels is None else np.array(self.labels)
+        order = (
+            _scoring_order(estimator, classes, y, self.name) if self.labels is None else np.array(self.labels)
+        )
         response = getattr(estimator, entry.response)(X)
         if entry.response == "predict_proba":
             response = spread_columns(np.asarray(response, dtype=np.float64), classes, order)
@@ -137,7 +141,8 @@ def get_scorer(name: str, *, labels: Order | None = None) -> OrdinalScorer:
         One of `scorer_names`.
     labels : sequence of labels, default=None
         All classes, lowest first. Needed if labels are strings and the classifier sorts its ``classes_``
-        alphabetically, as those of scikit-learn do, unless y is an ordered categorical.
+        alphabetically, as those of scikit-learn do, unless y is an ordered categorical or an estimator inside
+        has ``classes=``. Without an order, there is an error, unless the score does not depend on it.
 
     Returns
     -------
@@ -184,12 +189,30 @@ def _fitted_classes(estimator: Any) -> LabelArray:
     return np.asarray(classes)
 
 
-def _scoring_order(classes: LabelArray, y: object) -> LabelArray:
-    """Return the order of the estimator's classes together with the labels of y."""
+def _scoring_order(estimator: Any, classes: LabelArray, y: object, name: str) -> LabelArray:
+    """Return the order of the estimator's classes together with the labels of y.
+
+    Most classifiers sort strings alphabetically. So an order is looked for in y, and in what the estimator
+    was given. If there is none, the score `name` must not depend on it.
+    """
     if classes.dtype.kind in "OUT":
-        # Most classifiers sort strings alphabetically; the order of an ordered categorical is better.
         try:
             return ordered_union(encode_labels(y).classes, classes)
         except ValueError:  # plain strings, or an order that lacks a class of the estimator
             pass
+        given = given_order(estimator)
+        if given is not None:
+            classes = ordered_union(np.asarray(given), classes)
+        elif _ENTRIES[name].has_order and _is_alphabetical(classes) and not may_declare_order(estimator):
+            raise ValueError(
+                f"The classes_ of {type(estimator).__name__} are strings in alphabetical order, "
+                f"{classes.tolist()}; the score {name!r} needs their own order. Pass get_scorer({name!r}, "
+                "labels=[…]) with all labels, lowest first, or make y an ordered categorical."
+            )
     return union_order(classes, y)
+
+
+def _is_alphabetical(classes: LabelArray) -> bool:
+    """Return whether strings may have been sorted; of two, scores do not depend on which is the lower."""
+    labels = classes.tolist()
+    return len(labels) > 2 and all(isinstance(label, str) for label in labels) and labels == sorted(labels)

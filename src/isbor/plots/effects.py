@@ -19,6 +19,7 @@ __all__ = ["EffectsDisplay"]
 
 _NAME_LENGTH = 48
 _TICK_LENGTH = 16
+_LINE_LENGTH = 42  # of all names under an axis, in characters
 _APART = 0.09  # of the range of a number, between it and the place of missing cells
 _MOST_CELLS = 64  # that are labelled
 
@@ -295,10 +296,9 @@ def _label_places(ax: "Axes", values: tuple[Value, ...], places: FloatArray) -> 
     if all(isinstance(value, float) for value in values):
         return
     if not any(isinstance(value, float) for value in values):
-        ax.set_xticks(
-            places, [shorten(value_text(value), _TICK_LENGTH) for value in values], parse_math=False
-        )
-        if len(values) > 6:
+        names = [shorten(value_text(value), _TICK_LENGTH) for value in values]
+        ax.set_xticks(places, names, parse_math=False)
+        if sum(map(len, names)) > _LINE_LENGTH:
             ax.tick_params(axis="x", rotation=35)
         ax.set_xlim(-0.6, len(values) - 0.4)
         return

@@ -41,7 +41,7 @@ from isbor.search.families.catalogue import FAMILIES, fit_families
 from isbor.search.recorder import Recorder
 from isbor.search.settings import SearchSettings
 
-__all__ = ["compile_modes", "compile_proposals", "compile_search", "ensure_compiled"]
+__all__ = ["compile_modes", "compile_proposals", "compile_search", "ensure_compiled", "is_compiled"]
 
 _SETTINGS = SearchSettings(
     gamma=1.0,
@@ -128,20 +128,33 @@ _lock = threading.Lock()
 _is_ensured = False
 
 
+def is_compiled() -> bool:
+    """Return whether `ensure_compiled` has nothing to do."""
+    if _is_ensured:
+        return True
+    mark = _mark()
+    return mark is not None and mark.exists()
+
+
 def ensure_compiled() -> None:
     """Compile the search if it is not in the cache, and say so; it takes about half a minute."""
     global _is_ensured
     with _lock:
         if _is_ensured:
             return
-        folder = cache_folder(mode_of_block)
-        mark = None if folder is None else folder / f"{cache_key()}.compiled"
+        mark = _mark()
         if mark is None or not mark.exists():
             if sys.stderr is not None:
                 sys.stderr.write(_MESSAGE)
             if mark is not None:
                 _compile_elsewhere(mark)
         _is_ensured = True
+
+
+def _mark() -> Path | None:
+    """Return the file that says that the cache is complete, None if there is no cache."""
+    folder = cache_folder(mode_of_block)
+    return None if folder is None else folder / f"{cache_key()}.compiled"
 
 
 def _compile_elsewhere(mark: Path) -> None:

@@ -105,6 +105,7 @@ def evaluate_model(
     has_probabilities = hasattr(model, "predict_proba")
     true, predicted, shares = [], [], []
     with user_table(path, names=[target], delimiter=delimiter, encoding=encoding) as table:
+        table.check_column("--target", target)
         for block in table.of_features(model, target=target).blocks():
             X: Any = block.X
             with located(block):

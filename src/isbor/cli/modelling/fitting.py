@@ -1,5 +1,6 @@
 """``isbor fit``: a table becomes a model file and a report."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,7 @@ from isbor.cli.modelling.tables import UserTable, user_table
 from isbor.data.folds import fold_numbers
 from isbor.estimators.description import Description
 from isbor.estimators.isbor import ISBOR
-from isbor.sources import SourceError
 from isbor.sources.arrow import pyarrow
-from isbor.sources.errors import listed, near_misses
 
 __all__ = ["FitRequest", "fit_model"]
 
@@ -58,13 +57,7 @@ class FitRequest:
             *([("--weight", self.weight)] if self.weight is not None else []),
             *(("--ignore", name) for name in self.ignore),
         ):
-            if name not in table.names:
-                near = near_misses(name, table.names)
-                meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-                raise SourceError(
-                    f"{option} names {name!r}, which is not a column of {table.path}.{meant} "
-                    f"The columns are {listed(table.names)}."
-                )
+            table.check_column(option, name)
 
 
 def fit_model(path: str, request: FitRequest, *, delimiter: str | None, encoding: str | None) -> None:
@@ -140,9 +133,11 @@ def _cross_validated(
         if not held_out.any():
             continue
         inner = np.flatnonzero(~held_out)
-        model = ISBOR(**{**parameters, "classes": classes}).fit(
-            X.take(inner), labels[y[inner]], None if weight is None else weight[inner]
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the fit to all rows has warned of the table
+            model = ISBOR(**{**parameters, "classes": classes}).fit(
+                X.take(inner), labels[y[inner]], None if weight is None else weight[inner]
+            )
         rows = X.filter(held_out)
         predicted[held_out] = label_codes(model.predict(rows), classes)
         shares[held_out] = model.predict_proba(rows)

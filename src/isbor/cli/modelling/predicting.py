@@ -31,6 +31,10 @@ class Wanted:
 
     def check(self, model: OrdinalClassifier) -> None:
         """Raise ValueError if a model cannot give them."""
+        if self.coverage is not None and not 0 < self.coverage < 1:
+            raise ValueError(
+                f"--interval is {self.coverage:g}; a number between 0 and 1 is needed, for example 0.9."
+            )
         for asked, method, option in (
             (self.probabilities, "predict_proba", "--proba"),
             (self.coverage is not None, "predict_proba_interval", "--interval"),

@@ -12,7 +12,7 @@ from typing import Any
 from isbor.data.blocks import Source
 from isbor.estimators.base import OrdinalClassifier
 from isbor.sources import CsvFormat, SourceError, column_names, detect_csv_format, open_table
-from isbor.sources.errors import listed
+from isbor.sources.errors import listed, near_misses
 
 __all__ = ["UserTable", "is_parquet", "user_table"]
 
@@ -26,6 +26,16 @@ class UserTable:
     path: str
     form: CsvFormat | None  # None for Parquet, which knows the types of its columns
     names: Sequence[str]  # of its columns
+
+    def check_column(self, option: str, name: str) -> None:
+        """Raise an error if a column that an option names does not exist."""
+        if name not in self.names:
+            near = near_misses(name, self.names)
+            meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+            raise SourceError(
+                f"{option} names {name!r}, which is not a column of {self.path}.{meant} "
+                f"The columns are {listed(self.names)}."
+            )
 
     def open(self, *, text: Collection[str] = (), **roles: Any) -> Source:
         """Open the table; of a CSV file, the columns `text` are read as text."""
