@@ -84,7 +84,7 @@ def test_it_says_when_there_is_none(fitted):
     highest = int(np.argmax(model.latent(frame)))
     lowest = int(np.argmin(model.latent(frame)))
     (at_end,) = model.changes(frame[highest : highest + 1])
-    assert at_end.wanted is None and str(at_end) == "Row 0: no class is that far from 2."
+    assert at_end.wanted is None and str(at_end) == "Row 0: there is no such class above or below 2."
     (not_found,) = model.changes(frame[lowest : lowest + 1], to=2, allowed=["flag", "one"])
     assert not_found.changes == () and not_found.distance == np.inf and not not_found.is_found
 

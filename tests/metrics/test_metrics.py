@@ -11,7 +11,7 @@ import sklearn.metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
@@ -20,10 +20,10 @@ from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, cross_
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from isbor import metrics
+from isbor import ISBOR, metrics
 from isbor.datasets import make_saddle
 from isbor.estimators.linear import OrderedProbit
-from isbor.metrics import get_scorer, scorer_names
+from isbor.metrics import get_scorer, mean_cost, scorer_names
 
 ON_LABELS = {
     "mae": metrics.mean_absolute_error,
@@ -367,3 +367,40 @@ def test_scorer_errors():
         get_scorer("mae")(model, np.zeros((1, 1)), ["high"])
     with pytest.raises(ValueError, match=r"(?s)'mid'.*y is the estimator's classes_"):
         get_scorer("rps", labels=["low", "high"])(model, np.zeros((1, 1)), ["high"])
+
+
+COST = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 1.0], [10.0, 2.0, 0.0]])  # cost[true, predicted]
+
+
+def test_the_mean_cost_is_looked_up():
+    y, predicted, weight = ["a", "c", "b", "c"], ["c", "a", "b", "b"], [1.0, 2.0, 1.0, 0.0]
+    assert mean_cost(y, predicted, COST, labels=["a", "b", "c"]) == (3 + 10 + 0 + 2) / 4
+    assert mean_cost(y, predicted, COST, labels=["a", "b", "c"], sample_weight=weight) == (3 + 2 * 10) / 4
+    table = pd.DataFrame(COST, index=list("abc"), columns=list("abc")).loc[list("cab"), list("bca")]
+    assert mean_cost(y, predicted, table, labels=["a", "b", "c"]) == (3 + 10 + 0 + 2) / 4
+    with pytest.raises(ValueError, match=r"shape \(3, 3\); a matrix .* \(2, 2\)"):
+        mean_cost([0, 1], [1, 0], COST)
+
+
+def test_the_scorer_of_costs_decides_by_probabilities():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = np.array(["low", "mid", "high"])[np.digitize(X[:, 0] + rng.normal(size=300), [-0.5, 0.7])]
+    order = ["low", "mid", "high"]
+    model = LogisticRegression().fit(X, y)
+    scorer = get_scorer("cost", cost=COST, labels=order)
+    p = model.predict_proba(X)[:, [list(model.classes_).index(label) for label in order]]
+    decided = np.argmin(p @ COST, axis=1)
+    true = np.array([order.index(label) for label in y])
+    assert scorer(model, X, y) == pytest.approx(-COST[true, decided].mean())
+    ours = ISBOR(classes=order, gamma=0.3, n_jobs=1).fit(X, y)
+    named = pd.DataFrame(COST, index=order, columns=order).loc[["mid", "low", "high"], sorted(order)]
+    assert_array_equal(ours.predict(X, loss=named), ours.predict(X, loss=COST))
+    expected = -mean_cost(y, ours.predict(X, loss=COST), COST, labels=order)
+    assert get_scorer("cost", cost=named)(ours, X, y) == pytest.approx(expected)
+    with pytest.raises(ValueError, match=r"rows \['mid', 'low', 'high'\] .* the classes are \['low', 'mid'"):
+        ours.predict(X, loss=named.set_axis([1, 2, 3], axis=1))
+    with pytest.raises(ValueError, match="'cost' needs cost="):
+        get_scorer("cost")
+    with pytest.raises(ValueError, match="'mae' takes no cost="):
+        get_scorer("mae", cost=COST)

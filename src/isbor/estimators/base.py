@@ -31,7 +31,7 @@ from isbor.estimators.restoring import file_content
 from isbor.files.checks import ascend, need
 from isbor.files.models import write_file
 from isbor.model.latent import Latent, LatentModel
-from isbor.prediction.decisions import Loss, decide, margins
+from isbor.prediction.decisions import Loss, decide, in_order_of, margins
 from isbor.prediction.probabilities import class_probabilities, log_class_probabilities
 
 __all__ = ["SHARED_PARAMETERS", "OrdinalClassifier", "all_or_nothing"]
@@ -241,14 +241,17 @@ class OrdinalClassifier(ClassifierMixin, ShownInNotebooks, ABC):
             model and rows within the range of the training rows, this is the class whose thresholds enclose
             the score. "zero_one": the most probable class.
             "quadratic": the class nearest to the mean rank. An array of shape (n_classes, n_classes) is a
-            matrix of costs, cost[true, predicted], with the classes in order.
+            matrix of costs, cost[true, predicted], with the classes in order. A pandas data frame whose rows
+            and columns have the names of the classes may have them in any order.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
             Labels, of the same type as in `fit`.
         """
-        codes: IntArray = self._map_rows(X, lambda latent: self._decide(latent, loss))
+        check_is_fitted(self)
+        ordered = in_order_of(self.classes_, loss)
+        codes: IntArray = self._map_rows(X, lambda latent: self._decide(latent, ordered))
         return self.classes_[codes]
 
     @overload

@@ -69,7 +69,7 @@ class Changes:
 
     def __str__(self) -> str:
         if self.wanted is None:
-            return f"Row {self.row}: no class is that far from {self.before}."
+            return f"Row {self.row}: there is no such class above or below {self.before}."
         if not self.is_found:
             return f"Row {self.row}: no change from {self.before} to {self.wanted} was found."
         return f"Row {self.row}: {self.before} → {self.after} if " + ", ".join(map(str, self.changes))

@@ -16,6 +16,7 @@ __all__ = [
     "Order",
     "Ranked",
     "check_forecast",
+    "own_order",
     "ranks",
     "read_forecast",
     "read_labels",
@@ -48,7 +49,7 @@ def read_labels(
     y_true: object, y_pred: object, labels: Order | None, sample_weight: ArrayLike | None
 ) -> Ranked:
     """Check true labels, predicted labels and weights, and return the ranks."""
-    order = _own_order(y_true) if labels is None else labels
+    order = own_order(y_true) if labels is None else labels
     if labels is None:
         with _argument("y_pred"):
             order = union_order(order, y_pred)
@@ -65,7 +66,7 @@ def read_forecast(
     y_true: object, y_proba: ArrayLike, labels: Order | None, sample_weight: ArrayLike | None
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Check true labels, probabilities and weights; return the ranks, the probabilities and the weights."""
-    order = _own_order(y_true) if labels is None else labels
+    order = own_order(y_true) if labels is None else labels
     true = ranks(y_true, order, "y_true")
     proba = check_forecast(y_proba, len(true), order, name="y_proba", order_name="labels")
     return true, proba, check_sample_weight(sample_weight, len(true))
@@ -92,7 +93,8 @@ def check_forecast(
     return table
 
 
-def _own_order(y_true: object) -> Order:
+def own_order(y_true: object) -> LabelArray:
+    """Return the classes that true labels have by themselves, lowest first."""
     with _argument("y_true"):
         return encode_labels(y_true).classes
 

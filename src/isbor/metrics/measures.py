@@ -5,7 +5,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import cohen_kappa_score
 
 from isbor._core.types import FloatArray, IntArray
-from isbor.metrics.arguments import Order, Ranked, read_forecast, read_labels
+from isbor.metrics.arguments import Order, Ranked, own_order, read_forecast, read_labels
+from isbor.prediction.decisions import cost_matrix, in_order_of
 
 __all__ = [
     "accuracy",
@@ -14,6 +15,7 @@ __all__ = [
     "log_loss",
     "maximum_mae",
     "mean_absolute_error",
+    "mean_cost",
     "mean_squared_error",
     "mean_zero_one_error",
     "quadratic_weighted_kappa",
@@ -37,6 +39,31 @@ def mean_absolute_error(
     """
     ranked = read_labels(y_true, y_pred, labels, sample_weight)
     return _mean(ranked.distance, ranked.weight)
+
+
+def mean_cost(
+    y_true: object,
+    y_pred: object,
+    cost: ArrayLike,
+    *,
+    labels: Order | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return the mean cost of predicted labels.
+
+    `cost` is a matrix of shape (n_classes, n_classes), cost[true, predicted], with the classes in order, or a
+    pandas data frame whose rows and columns have their names. The other parameters are described in
+    `isbor.metrics`; `labels` is needed unless every class occurs.
+
+    Examples
+    --------
+    >>> cost = [[0, 1, 2], [1, 0, 1], [9, 4, 0]]  # to miss the highest class is dear
+    >>> mean_cost([1, 2, 3, 3], [1, 3, 3, 2], cost)
+    1.25
+    """
+    order = own_order(y_true) if labels is None else np.asarray(labels)
+    ranked = read_labels(y_true, y_pred, order, sample_weight)
+    return _mean(cost_matrix(in_order_of(order, cost), len(order))[ranked.true, ranked.pred], ranked.weight)
 
 
 def mean_squared_error(

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -20,11 +20,13 @@ from isbor.metrics.measures import (
     log_loss,
     maximum_mae,
     mean_absolute_error,
+    mean_cost,
     mean_squared_error,
     mean_zero_one_error,
     quadratic_weighted_kappa,
     ranked_probability_score,
 )
+from isbor.prediction.decisions import in_order_of, least_expected_loss
 
 __all__ = ["OrdinalScorer", "get_scorer", "scorer_names"]
 
@@ -39,6 +41,8 @@ class _Entry:
     has_order: bool = True  # whether the score depends on the order of the classes
 
 
+_COST = "cost"  # of the labels that have the least expected cost
+
 _ENTRIES = {
     "mae": _Entry(mean_absolute_error, -1, "predict"),
     "zero_one": _Entry(mean_zero_one_error, -1, "predict", has_order=False),
@@ -50,6 +54,7 @@ _ENTRIES = {
     "kendall": _Entry(kendall_tau, 1, "predict"),
     "rps": _Entry(ranked_probability_score, -1, "predict_proba"),
     "log_loss": _Entry(log_loss, -1, "predict_proba", has_order=False),
+    _COST: _Entry(mean_cost, -1, "predict_proba"),
 }
 
 
@@ -81,6 +86,7 @@ class OrdinalScorer:
     name: str
     labels: tuple[Any, ...] | None = None
     weight_request: bool | str | None = None  # see `set_score_request`
+    cost: Any = field(default=None, compare=False)  # of the scorer "cost"
 
     def set_score_request(self, *, sample_weight: bool | str | None) -> Self:
         """Return a scorer that says whether it is to get weights, for scikit-learn's metadata routing.
@@ -114,7 +120,11 @@ class OrdinalScorer:
         response = getattr(estimator, entry.response)(X)
         if entry.response == "predict_proba":
             response = spread_columns(np.asarray(response, dtype=np.float64), classes, order)
-        return entry.sign * entry.metric(y, response, labels=order, sample_weight=sample_weight)
+        costs = {}
+        if self.name == _COST:
+            costs["cost"] = in_order_of(order, self.cost)
+            response = order[least_expected_loss(response, costs["cost"])]
+        return entry.sign * entry.metric(y, response, **costs, labels=order, sample_weight=sample_weight)
 
     @property
     def response(self) -> str:
@@ -128,7 +138,7 @@ class OrdinalScorer:
         return f"<scorer {self.name!r}: {minus}{entry.metric.__name__}(y, {entry.response}(X){labels})>"
 
 
-def get_scorer(name: str, *, labels: Order | None = None) -> OrdinalScorer:
+def get_scorer(name: str, *, labels: Order | None = None, cost: ArrayLike | None = None) -> OrdinalScorer:
     """Return a scorer for the parameter ``scoring`` of scikit-learn's model selection.
 
     Greater is better: errors are negated. Ranks are correct even if a class is missing from a fold: the order
@@ -138,11 +148,15 @@ def get_scorer(name: str, *, labels: Order | None = None) -> OrdinalScorer:
     Parameters
     ----------
     name : str
-        One of `scorer_names`.
+        One of `scorer_names`, or "cost".
     labels : sequence of labels, default=None
         All classes, lowest first. Needed if labels are strings and the classifier sorts its ``classes_``
         alphabetically, as those of scikit-learn do, unless y is an ordered categorical or an estimator inside
         has ``classes=``. Without an order, there is an error, unless the score does not depend on it.
+    cost : array-like of shape (n_classes, n_classes), default=None
+        For "cost", and only for it: what errors cost, see `mean_cost`. It is the mean cost of the labels with
+        the least expected cost by `predict_proba`, those of ``predict(X, loss=cost)`` for isbor's models. So
+        classifiers of any package can be compared by what their probabilities are worth.
 
     Returns
     -------
@@ -160,23 +174,30 @@ def get_scorer(name: str, *, labels: Order | None = None) -> OrdinalScorer:
     True
     >>> get_scorer("mae")
     <scorer 'mae': -mean_absolute_error(y, predict(X))>
+    >>> cost = [[0, 1, 2], [1, 0, 1], [9, 4, 0]]  # to miss the highest class is dear
+    >>> scores = cross_val_score(LogisticRegression(), X, y, scoring=get_scorer("cost", cost=cost))
+    >>> bool(scores.max() < 0)
+    True
     """
     if name not in _ENTRIES:
         close = difflib.get_close_matches(str(name), _ENTRIES, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise ValueError(f"There is no scorer {name!r}.{hint} The names are {', '.join(_ENTRIES)}.")
-    return OrdinalScorer(name, None if labels is None else tuple(np.asarray(labels).tolist()))
+    if (name == _COST) != (cost is not None):
+        found = "needs cost=, the matrix cost[true, predicted]" if cost is None else "takes no cost="
+        raise ValueError(f"The scorer {name!r} {found}. Pass get_scorer('cost', cost=…).")
+    return OrdinalScorer(name, None if labels is None else tuple(np.asarray(labels).tolist()), cost=cost)
 
 
 def scorer_names() -> list[str]:
-    """Return the names of all scorers, see `get_scorer`.
+    """Return the names of all scorers that need nothing else, see `get_scorer`: all but "cost".
 
     Examples
     --------
     >>> "rps" in scorer_names()
     True
     """
-    return list(_ENTRIES)
+    return [name for name in _ENTRIES if name != _COST]
 
 
 def _fitted_classes(estimator: Any) -> LabelArray:
