@@ -360,7 +360,8 @@ def test_information_is_that_of_the_model(school, call):
     assert (found["size"], found["parts"]) == (model.n_relevance_, "basis functions")
     assert found["total_weight"] == 120
     text = call("info", "grädes.isbor", cwd=school[0]).stdout
-    assert text.startswith("ISBOR(basis='rbf', effort='fast'), 3 features\n")
+    assert text.startswith("ISBOR(basis='rbf', effort='fast'), 3 features; of categories: my colour (2)\n")
+    assert found["n_categories"] == [None, 2, None]
 
 
 def test_explanations_are_those_of_the_row(school, call):

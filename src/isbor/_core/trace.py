@@ -91,7 +91,7 @@ class StopReason(Enum):
     CONVERGED = "No step tried increased the objective by more than the tolerance."
     GAP_CLOSED = "The gap between primal and dual objective is within the tolerance."
     SETTLED = "The prior precisions no longer change."
-    MAX_ROUNDS = "All rounds of the searches were made, as usual; effort='thorough' makes more."
+    MAX_ROUNDS = "The searches made as many rounds as effort allows, which is the usual end."
     MAX_ITER = "The limit on passes, moves or steps was reached before convergence: raise max_iter."
     MAX_TIME = (
         "The time was up before the search ended: max_time allows no more. The model is the best so far."

@@ -28,6 +28,7 @@ class Description:
     counts: tuple[int, ...] | None  # training rows of each class, if they are known
     total_weight: float  # of the training rows: their number, unless they have weights
     features: tuple[str, ...]
+    n_categories: tuple[int | None, ...]  # of each feature; None: it is a number
     relevance: tuple[float, ...] | None  # of each feature
     thresholds: tuple[float, ...]
     basis: str | None
@@ -58,6 +59,7 @@ class Description:
             counts=counts,
             total_weight=model._table.total_weight,
             features=tuple(features),
+            n_categories=tuple(None if c is None else len(c) for c in model._encoding.categories),
             relevance=None if relevance is None else tuple(relevance.tolist()),
             thresholds=tuple(np.asarray(model.thresholds_).ravel().tolist()),
             basis=getattr(model, "basis_", None),

@@ -57,7 +57,7 @@ def _axis(found: Description) -> str:
 
 def _facts(found: Description) -> str:
     facts = {
-        "Features": f"{len(found.features):,}",
+        "Features": _kinds(found),
         "Training rows": f"{found.total_weight:,.6g} (counted by weight)",
     }
     if found.selection is not None:
@@ -68,6 +68,12 @@ def _facts(found: Description) -> str:
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(text)}</td></tr>' for name, text in facts.items()
     )
     return f'<table class="isbor-table"><caption>The fit</caption><tbody>{"".join(rows)}</tbody></table>'
+
+
+def _kinds(found: Description) -> str:
+    """Say how many features there are, and how many of them have categories."""
+    n_features, with_categories = len(found.features), sum(n is not None for n in found.n_categories)
+    return f"{n_features:,}" + (f", {with_categories:,} of them of categories" if with_categories else "")
 
 
 def _features(found: Description) -> str:

@@ -30,7 +30,7 @@ def as_json_text(found: Description) -> str:
 def as_text(found: Description) -> str:
     """Return it as lines of text."""
     given = ", ".join(f"{name}={value!r}" for name, value in found.parameters.items())
-    lines = [f"{found.estimator}({given}), {len(found.features)} features"]
+    lines = [f"{found.estimator}({given}), {len(found.features)} features{_kinds(found)}"]
     lines += ["Classes, lowest first:", *_class_lines(found)]
     family = "" if found.basis is None else f", family {found.basis}: {found.selection}"
     lines.append(f"{found.parts.capitalize()}: {found.size}{family}")
@@ -42,6 +42,16 @@ def as_text(found: Description) -> str:
     if found.stop_reason is not None:
         lines.append(f"End of the fit: {found.stop_reason}")
     return "\n".join(lines)
+
+
+def _kinds(found: Description) -> str:
+    """Say which features are categories, with the number of these."""
+    features = zip(found.features, found.n_categories, strict=True)
+    counts = [f"{name} ({n})" for name, n in features if n is not None]
+    if not counts:
+        return ""
+    more = f", … {len(counts) - _MOST_FEATURES} more" if len(counts) > _MOST_FEATURES else ""
+    return f"; of categories: {', '.join(counts[:_MOST_FEATURES])}{more}"
 
 
 def _class_lines(found: Description) -> list[str]:
