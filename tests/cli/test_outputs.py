@@ -33,7 +33,11 @@ def test_lines_are_those_of_the_csv_module(name, delimiter, blocks, tmp_path_fac
         assert row[0] == (word or "")
         assert row[2:] == [str(whole), "" if truth is None else str(truth)]
         assert row[1] == "" if number is None else repr(float(row[1])) == repr(number)
-    # As short as the csv module has it: only cells that need quotes have them.
-    plain = io.StringIO(newline="")
-    csv.writer(plain, delimiter=delimiter, lineterminator="\n").writerows(found)
-    assert text == plain.getvalue()
+    assert text == "".join(f"{line(row, delimiter)}\n" for row in found)
+
+
+def line(cells, delimiter):
+    """Return a row as the csv module has it: only cells with a delimiter, quote or line end have quotes."""
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
+    return text.getvalue().removesuffix("\r\n")

@@ -31,7 +31,8 @@ from isbor.estimators.restoring import file_content
 from isbor.files.checks import ascend, need
 from isbor.files.models import write_file
 from isbor.model.latent import Latent, LatentModel
-from isbor.prediction.decisions import Loss, decide, in_order_of, margins
+from isbor.prediction.costs import Loss, in_order_of
+from isbor.prediction.decisions import decide, margins
 from isbor.prediction.probabilities import class_probabilities, log_class_probabilities
 
 __all__ = ["SHARED_PARAMETERS", "OrdinalClassifier", "all_or_nothing"]

@@ -20,7 +20,7 @@ from isbor.inspection.score import Ridge, ScoreSum, plain_functions
 from isbor.kernel.calibration import Calibration, calibrate, cross_fitted_scores
 from isbor.kernel.kernels import CutScore, Kernel, KernelMachine, KernelName
 from isbor.model.latent import Latent
-from isbor.prediction.decisions import Loss
+from isbor.prediction.costs import Loss
 from isbor.prediction.empty_classes import insert_empty_levels
 from isbor.prediction.probabilities import class_probabilities, lapse_after
 

@@ -27,7 +27,7 @@ from isbor.meta.table import (
     tags_of_inside,
 )
 from isbor.metrics import OrdinalScorer, get_scorer, scorer_names
-from isbor.prediction.decisions import Loss, least_expected_loss
+from isbor.prediction.costs import Loss, least_expected_loss
 
 __all__ = ["TunedDecisionClassifier"]
 

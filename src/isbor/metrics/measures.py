@@ -6,7 +6,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from isbor._core.types import FloatArray, IntArray
 from isbor.metrics.arguments import Order, Ranked, own_order, read_forecast, read_labels
-from isbor.prediction.decisions import cost_matrix, in_order_of
+from isbor.prediction.costs import cost_matrix, in_order_of
 
 __all__ = [
     "accuracy",

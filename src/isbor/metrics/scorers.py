@@ -26,7 +26,7 @@ from isbor.metrics.measures import (
     quadratic_weighted_kappa,
     ranked_probability_score,
 )
-from isbor.prediction.decisions import in_order_of, least_expected_loss
+from isbor.prediction.costs import in_order_of, least_expected_loss
 
 __all__ = ["OrdinalScorer", "get_scorer", "scorer_names"]
 

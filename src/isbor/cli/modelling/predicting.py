@@ -13,7 +13,7 @@ from isbor.cli.modelling.tables import UserTable, is_parquet, user_table
 from isbor.data.blocks import located
 from isbor.estimators.base import OrdinalClassifier
 from isbor.estimators.loading import load
-from isbor.prediction.decisions import Loss
+from isbor.prediction.costs import Loss
 from isbor.sources.arrow import ArrowTable, pyarrow
 
 __all__ = ["Wanted", "predict_table"]
