@@ -257,7 +257,7 @@ def test_missing_labels_are_counted_and_placed(y):
         ([datetime.date(2020, 1, 1)], "Unknown label type: date. .*order must be given"),
         ([[1], [2, 3]], r"Unknown label type: list. .*found \[1\]"),
         (np.array([1j]), "Complex data not supported"),
-        (np.eye(2), r"y should be a 1d array, got an array of shape \(2, 2\)"),
+        (np.eye(2), r"y should be a 1d array, got an array of shape \(2, 2\) instead\. .*y.argmax"),
         (pd.DataFrame({"a": [1], "b": [2]}), r"y should be a 1d array.*columns \['a', 'b'\]"),
         (3, r"y should be a 1d array"),
         ("low", r"y should be a 1d array"),

@@ -414,7 +414,7 @@ Y_OK = np.arange(10) % 3
         (X_OK, np.where(Y_OK == 0, np.inf, Y_OK), None, "infinity"),
         (X_OK, Y_OK + 0.5, None, "Unknown label type: continuous"),
         (X_OK, np.ones(10), None, r"1 class .*\[1.0\].*at least 2"),
-        (X_OK[:5], Y_OK, None, r"inconsistent numbers of samples: \[5, 10\]"),
+        (X_OK[:5], Y_OK, None, r"inconsistent numbers of samples: \[5, 10\]: rows of X, and labels"),
         (np.empty((0, 2)), np.empty(0), None, "empty|0 sample"),
         ([["1", "2"], ["a", "b"]], [0, 1], None, "could not convert|dtype"),
         (X_OK[:, 0], Y_OK, None, "Expected 2D array"),

@@ -357,6 +357,8 @@ def test_scorer_errors():
     message = r"no scorer 'kendal'\. Did you mean 'kendall'\? The names are mae, .*log_loss"
     with pytest.raises(ValueError, match=message):
         get_scorer("kendal")
+    with pytest.raises(ValueError, match=r"no scorer 'kappa'\. Did you mean 'qwk'\?"):
+        get_scorer("kappa")  # a part of the name of the metric
     with pytest.raises(ValueError, match=r"no scorer 'zzz'\. The names are mae"):
         get_scorer("zzz")
     regressor = LinearRegression().fit([[0.0], [1.0]], [0, 1])

@@ -55,7 +55,8 @@ def read_again(
     if frame is None and first is not None:
         raise ValueError(
             f"X is of type {type(X).__name__}; {owner} was fitted to a data frame with categories in "
-            f"{column_name(names, first)}. Pass a data frame with the same columns."
+            f"{column_name(names, first)}. Pass a data frame with the same columns, of one row "
+            "frame.iloc[[k]]."
         )
     check_names(feature_names(frame), names, owner)
     columns: Columns

@@ -234,6 +234,12 @@ def _one_dimensional(labels: Any) -> LabelArray:
     elif isinstance(labels, Sequence) and not isinstance(labels, str | bytes):
         # As objects first: numpy alone would turn [1, "a"] into ["1", "a"] and [True, 2] into [1, 2].
         labels = np.asarray(labels, dtype=object)
+    shape = np.shape(labels)
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y should be a 1d array, got an array of shape {shape} instead. Pass one label for each row; of "
+            "a matrix with a column of 0 and 1 for each class, y.argmax(axis=1)."
+        )
     values: LabelArray = column_or_1d(labels, warn=True)
     return values
 

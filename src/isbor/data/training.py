@@ -28,7 +28,7 @@ from isbor.data.weights import (
     weight_sums,
 )
 
-__all__ = ["checked_weights", "read_training"]
+__all__ = ["check_lengths", "checked_weights", "read_training"]
 
 
 def read_training(
@@ -115,11 +115,22 @@ def _learned(
     return learn_table(owner, X, missing, weight)
 
 
+def check_lengths(X: object, labels: IntArray) -> None:
+    """Raise ValueError unless there is a label for each row."""
+    try:
+        check_consistent_length(X, labels)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}: rows of X, and labels in y. One label for each row is needed. Take both from the same "
+            "table, by the same filter."
+        ) from None
+
+
 def checked_weights(
     X: object, labels: OrderedLabels, sample_weight: ArrayLike | None, class_weight: ClassWeight
 ) -> FloatArray:
     """Check that X, y and the weights have the same length, and return the weight of each row."""
-    check_consistent_length(X, labels.codes)
+    check_lengths(X, labels.codes)
     weight = _row_weights(labels, check_sample_weight(sample_weight, len(labels.codes)), class_weight)
     check_total_weight(float(weight.sum()))
     return weight

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_consistent_length, check_random_state, indexable
+from sklearn.utils import Tags, check_random_state, indexable
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +19,7 @@ from isbor._core.warnings import warn_user
 from isbor.data.frames import take_rows
 from isbor.data.intervals import read_intervals
 from isbor.data.labels import OrderedLabels, rank_labels
+from isbor.data.training import check_lengths
 from isbor.data.weights import check_sample_weight
 from isbor.estimators.parameters import (
     POSITIVE,
@@ -322,7 +323,7 @@ class _IntervalTable:
     ) -> Self:
         """Read intervals and weights; the rows are left to the classifier inside."""
         intervals = read_intervals(y, given_order(estimator) if classes is None else classes)
-        check_consistent_length(X, intervals.lower)
+        check_lengths(X, intervals.lower)
         is_open = intervals.lower < intervals.upper
         inside = intervals.inside
         informative = ~(is_open & inside.all(axis=1))

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
-from sklearn.utils import Tags, check_consistent_length, get_tags, indexable
+from sklearn.utils import Tags, get_tags, indexable
 
 from isbor._core.types import FloatArray, IntArray, LabelArray
 from isbor.data.folds import fold_numbers
 from isbor.data.frames import take_rows
 from isbor.data.labels import OrderedLabels, encode_labels, ordered_union, rank_labels
+from isbor.data.training import check_lengths
 from isbor.data.weights import check_sample_weight
 from isbor.meta.routing import Passed
 from isbor.metrics.arguments import spread_columns
@@ -65,7 +66,7 @@ class LabelledTable:
                 "needed, such as ISBOR(). Check the order of the arguments."
             )
         labels = encode_labels(y, given_order(estimator) if classes is None else classes)
-        check_consistent_length(X, labels.codes)
+        check_lengths(X, labels.codes)
         weight = None if sample_weight is None else check_sample_weight(sample_weight, len(labels.codes))
         return cls(indexable(X)[0], labels, weight, passed)
 

@@ -180,7 +180,8 @@ def get_scorer(name: str, *, labels: Order | None = None, cost: ArrayLike | None
     True
     """
     if name not in _ENTRIES:
-        close = difflib.get_close_matches(str(name), _ENTRIES, n=1)
+        within = [known for known, entry in _ENTRIES.items() if str(name) in entry.metric.__name__]
+        close = within[:1] or difflib.get_close_matches(str(name), _ENTRIES, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise ValueError(f"There is no scorer {name!r}.{hint} The names are {', '.join(_ENTRIES)}.")
     if (name == _COST) != (cost is not None):
