@@ -1,6 +1,7 @@
 """``isbor predict``: block by block, in the order of the rows."""
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,9 +83,14 @@ def predict_table(
         # their types, so that a model can read them again.
         typed = features if is_parquet(output) else ()
         text = [name for name in table.names if name not in typed]
-        for rows in _predicted(model, table, wanted, text):
-            write(rows)
-            n_rows += len(rows)
+        # While a block is written, the next one is read and predicted.
+        with ThreadPoolExecutor(1) as pool:
+            written = pool.submit(lambda: None)
+            for rows in _predicted(model, table, wanted, text):
+                written.result()
+                written = pool.submit(write, rows)
+                n_rows += len(rows)
+            written.result()
     return n_rows
 
 
