@@ -44,7 +44,7 @@ class Observed:
 
     def summarised(self, of_block: Callable[[Block], Any], merged: Callable[[Any, Any], Any]) -> Any:
         """Return what the table returns, and record what it took."""
-        label = of_block.label  # type: ignore[attr-defined]
+        label = of_block.label
         cpu = self._client.run(time.process_time)
         before, start = self._sent_so_far(), time.perf_counter()
         result = self._table.summarised(of_block, merged)

@@ -95,11 +95,11 @@ _NOT_FINITE = {
 }
 
 
-def check(value: object) -> None:
+def check(value: Any) -> None:
     """Raise `ModelFileError` if the members of an object do not belong together."""
     kind = type(value)
     sizes = sizes_of(value, _SHAPES.get(kind, ""))
-    for field in fields(value):  # type: ignore[arg-type]
+    for field in fields(value):
         member = getattr(value, field.name)
         is_float = isinstance(member, np.ndarray) and member.dtype.kind == "f"
         if is_float and (kind, field.name) not in _NOT_FINITE:

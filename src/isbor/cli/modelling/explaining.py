@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from isbor.cli.modelling.tables import user_table
 from isbor.data.blocks import located
@@ -25,12 +26,12 @@ def explain_rows(
     n_rows = 0
     with user_table(path, names=features, delimiter=delimiter, encoding=encoding) as table:
         for block in table.of_features(model).blocks():
-            X = block.X
-            n_rows = block.first + len(X)  # type: ignore[arg-type]
+            X: Any = block.X
+            n_rows = block.first + len(X)
             if row is None or row < n_rows:
                 first = 0 if row is None else row - block.first
                 with located(block):
-                    some = X.slice(first, _FIRST_ROWS if row is None else 1)  # type: ignore[attr-defined]
+                    some = X.slice(first, _FIRST_ROWS if row is None else 1)
                     return model.explain(some), block.first + first
     raise ValueError(f"There is no row {row}; the table has {n_rows} rows, counted from 0.")
 

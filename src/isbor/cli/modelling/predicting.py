@@ -44,17 +44,17 @@ class Wanted:
             if asked and not hasattr(model, method):
                 raise ValueError(f"{type(model).__name__} has no method {method}; leave {option} out.")
 
-    def of(self, model: OrdinalClassifier, X: Any) -> dict[str, Any]:
+    def of(self, model: Any, X: Any) -> dict[str, Any]:
         """Return what the model says of some rows, column by column."""
         columns: dict[str, Any] = {"prediction": model.predict(X, loss=self.loss).tolist()}
         labels = model.classes_.tolist()
         if self.score:
-            columns["score"] = model.latent(X)  # type: ignore[attr-defined]
+            columns["score"] = model.latent(X)
         if self.probabilities:
             shares = np.asarray(model.predict_proba(X))
             columns |= {f"P({label})": shares[:, k] for k, label in enumerate(labels)}
         if self.coverage is not None:
-            limits = model.predict_proba_interval(X, self.coverage)  # type: ignore[attr-defined]
+            limits = model.predict_proba_interval(X, self.coverage)
             for k, label in enumerate(labels):
                 for end, values in zip(("lower", "upper"), limits, strict=True):
                     columns[f"P({label}) {end}"] = values[:, k]
